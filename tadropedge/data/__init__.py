@@ -1,0 +1,1 @@
+"""Datasets: where graphs with features and labels come from."""

@@ -1,0 +1,340 @@
+"""The graph: undirected, simple, frozen. Everything that is per edge follows the order of ``graph.pairs``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError, check_device, check_length
+from tadropedge.files import read_edge_list, read_npz
+from tadropedge.pattern import Pattern
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from torch_geometric.data import Data
+
+
+@dataclass(frozen=True)
+class Components:
+    """Phase I of TADropEdge: the disjoint components, numbered by their lowest node.
+
+    ``labels [N]`` names the component of each node, ``sizes [C]`` counts its nodes.
+    """
+
+    labels: Tensor
+    sizes: Tensor
+
+    @property
+    def count(self) -> int:
+        """The number of components, isolated nodes included."""
+        return self.sizes.shape[0]
+
+    @property
+    def num_isolated(self) -> int:
+        """The number of components that are a single node."""
+        return int((self.sizes == 1).sum())
+
+    @property
+    def largest(self) -> int:
+        """The number of nodes of the largest component."""
+        return int(self.sizes.max())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An undirected simple graph G = (V, E) with N nodes and M edges.
+
+    Use a ``from_...`` constructor: directions, duplicates and self-loops of the input are made simple there.
+
+    * ``pairs [2, M]``: one column per edge, sorted, ``pairs[0] < pairs[1]``;
+    * ``weight [M]``: positive float64 edge weights, or ``None`` when every weight is one;
+    * ``arc_pair [A]``: the pair of each input arc, −1 for self-loops;
+    * ``node_ids``: the user's own names of the nodes, where the input had names.
+
+    An edge that the input lists several times (both directions, duplicates) gets the mean of their weights,
+    so listing an edge twice never changes it.
+
+    >>> graph = Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 1, 1]])
+    >>> graph
+    Graph(num_nodes=3, num_edges=2)
+    >>> graph.pairs.tolist()
+    [[0, 1], [1, 2]]
+    >>> graph.arc_pair.tolist()
+    [0, 0, -1, 1]
+    """
+
+    pairs: Tensor
+    num_nodes: int
+    weight: Tensor | None = None
+    arc_pair: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    node_ids: tuple[Hashable, ...] | None = None
+
+    # -- constructors ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: Tensor | npt.ArrayLike,
+        num_nodes: int | None = None,
+        edge_weight: Tensor | npt.ArrayLike | None = None,
+    ) -> Graph:
+        """Build a graph from arcs ``edge_index [2, A]`` in any direction, with optional weights ``[A]``.
+
+        ``num_nodes=None`` means the largest id plus one. The graph lies on the device of ``edge_index``.
+        """
+        arcs = _arcs(edge_index)
+        num_nodes = _num_nodes(arcs, num_nodes)
+        weight = None if edge_weight is None else _weights(edge_weight, arcs)
+        low, high = arcs.amin(0), arcs.amax(0)
+        simple = low < high
+        keys, inverse = torch.unique(low[simple] * num_nodes + high[simple], return_inverse=True)
+        pairs = torch.stack((keys.div(num_nodes, rounding_mode="floor"), keys.remainder(num_nodes)))
+        arc_pair = torch.full_like(low, -1)
+        arc_pair[simple] = inverse
+        if weight is not None:
+            weight = _mean_weight(weight[simple], inverse, keys.shape[0])
+        return cls(pairs, num_nodes, weight, arc_pair)
+
+    @classmethod
+    def from_data(cls, data: Data, weight: str | None = "edge_weight") -> Graph:
+        """Build a graph from a PyTorch Geometric ``Data``; ``weight`` names the attribute with edge weights."""
+        edge_index = getattr(data, "edge_index", None)
+        if edge_index is None or not hasattr(data, "num_nodes"):
+            raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {_show(data)}")
+        values = getattr(data, weight, None) if weight is not None else None
+        return cls.from_edge_index(edge_index, data.num_nodes, values)
+
+    @classmethod
+    def from_scipy(cls, matrix: sp.spmatrix | sp.sparray) -> Graph:
+        """Build a graph from a square sparse adjacency matrix; its values are the edge weights.
+
+        As everywhere in SciPy, repeated entries are summed and stored zeros are no edges. Input arcs are the
+        remaining entries in row-major order.
+        """
+        if not sp.issparse(matrix):
+            raise TadropedgeError(f"expected a SciPy sparse matrix, got {_show(matrix)}")
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise TadropedgeError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
+        if np.iscomplexobj(matrix):
+            raise TadropedgeError(f"edge weights must be real, got a matrix of {matrix.dtype}")
+        entries = matrix.tocsr().astype(np.float64).copy()
+        entries.sum_duplicates()
+        entries.eliminate_zeros()
+        entries = entries.tocoo()
+        arcs = np.stack((entries.row, entries.col)).astype(np.int64)
+        return cls.from_edge_index(arcs, matrix.shape[0], entries.data)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph, weight: str | None = "weight") -> Graph:
+        """Build a graph from NetworkX; nodes are numbered in iteration order, arcs in the order of ``graph.edges``.
+
+        ``weight`` names the edge attribute with the weights; edges without it have weight one.
+        """
+        if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
+            raise TadropedgeError(f"expected a NetworkX graph, got {_show(graph)}")
+        ids = tuple(graph.nodes)
+        number = {node: index for index, node in enumerate(ids)}
+        edges = list(graph.edges(data=weight or False, **({"default": 1.0} if weight else {})))
+        arcs = np.array([(number[edge[0]], number[edge[1]]) for edge in edges], dtype=np.int64).reshape(-1, 2)
+        values = _float_array([edge[2] for edge in edges], weight) if weight else None
+        return replace(cls.from_edge_index(arcs.T, len(ids), values), node_ids=ids)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        num_nodes: int | None = None,
+        header: bool | None = None,
+        weighted: bool = True,
+    ) -> Graph:
+        """Read an edge list (``.csv``, ``.tsv``, white space, each also ``.gz``) or an ``.npz`` of plain arrays.
+
+        Lines are ``source target [weight]``; lines that start with ``#`` or ``%`` are comments. Ids are
+        integers or strings; ``graph.node_ids`` keeps them, numbered in sorted order. ``num_nodes`` says that
+        the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated nodes).
+        """
+        if Path(path).suffix == ".npz":
+            arrays = read_npz(path)
+            if arrays.matrix is not None:
+                return cls.from_scipy(arrays.matrix)
+            nodes = arrays.num_nodes if num_nodes is None else num_nodes
+            return cls.from_edge_index(arrays.edge_index, nodes, arrays.weight if weighted else None)
+        table = read_edge_list(path, header=header, weighted=weighted)
+        if num_nodes is None:
+            graph = cls.from_edge_index(table.arcs, len(table.ids), table.weight)
+            return replace(graph, node_ids=table.ids)
+        if isinstance(table.ids[0], str):
+            raise TadropedgeError(f"{Path(path).name}: num_nodes={num_nodes} needs integer ids, found {table.ids[0]!r}")
+        return cls.from_edge_index(np.array(table.ids)[table.arcs], num_nodes, table.weight)
+
+    # -- what it holds --------------------------------------------------------------------------------
+
+    @property
+    def num_edges(self) -> int:
+        """M, the number of undirected edges."""
+        return self.pairs.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the graph lies."""
+        return self.pairs.device
+
+    @cached_property
+    def components(self) -> Components:
+        """The disjoint components (Phase I).
+
+        >>> components = Graph.from_edge_index([[0, 3], [1, 4]], num_nodes=6).components
+        >>> components.labels.tolist(), components.sizes.tolist()
+        ([0, 0, 1, 2, 2, 3], [2, 1, 2, 1])
+        """
+        count, labels = connected_components(self.adjacency(), directed=False)
+        sizes = np.bincount(labels, minlength=count)
+        return Components(
+            torch.from_numpy(labels.astype(np.int64)).to(self.device), torch.from_numpy(sizes).to(self.device)
+        )
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The fixed sparsity pattern that all shift operators of this graph share."""
+        return Pattern.of(self.pairs, self.num_nodes)
+
+    @cached_property
+    def node_index(self) -> dict[Hashable, int]:
+        """The number of each node by the user's own id."""
+        return {node: number for number, node in enumerate(self.node_ids or range(self.num_nodes))}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of nodes, edges and weights: equal for equal graphs, whatever input they came from."""
+        digest = hashlib.sha256(f"{self.num_nodes};{self.num_edges};".encode())
+        digest.update(np.ascontiguousarray(self.pairs.cpu().numpy()).tobytes())
+        if self.weight is not None:
+            digest.update(self.weight.cpu().numpy().tobytes())
+        return digest.hexdigest()
+
+    def adjacency(self) -> sp.csr_matrix:
+        """The symmetric weighted adjacency matrix A as SciPy CSR, float64 ``[N, N]``."""
+        low, high = self.pairs.cpu().numpy()
+        values = np.ones(self.num_edges) if self.weight is None else self.weight.cpu().numpy()
+        rows, cols = np.concatenate((low, high)), np.concatenate((high, low))
+        shape = (self.num_nodes, self.num_nodes)
+        return sp.csr_matrix((np.concatenate((values, values)), (rows, cols)), shape=shape)
+
+    def to_arcs(self, values: Tensor, loops: float | bool = 0.0) -> Tensor:
+        """Spread per-pair ``values [..., M]`` over the input's own arcs ``[..., A]``; self-loops get ``loops``.
+
+        >>> graph = Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 1, 1]])
+        >>> graph.to_arcs(torch.tensor([5.0, 7.0])).tolist()
+        [5.0, 5.0, 0.0, 7.0]
+        """
+        check_length("values", values, self.num_edges, f"the graph has {self.num_edges} edges")
+        check_device("values", values, self.device, "the graph")
+        padded = torch.cat((values, values.new_full((*values.shape[:-1], 1), loops)), dim=-1)
+        return padded[..., self.arc_pair]  # −1 reads the padding
+
+    def to(self, device: torch.device | str) -> Graph:
+        """Return the same graph on another device."""
+        weight = None if self.weight is None else self.weight.to(device)
+        return replace(self, pairs=self.pairs.to(device), weight=weight, arc_pair=self.arc_pair.to(device))
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weight is None else ", weighted"
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{weighted})"
+
+
+def check_graph(graph: object) -> Graph:
+    """Return ``graph`` if it is a :class:`Graph` with edges, or say how to build one."""
+    if not isinstance(graph, Graph):
+        raise TadropedgeError(
+            f"expected a tadropedge.Graph, got {_show(graph)}; build one with Graph.from_edge_index, "
+            "from_data, from_scipy, from_networkx or from_file"
+        )
+    if graph.num_edges == 0:
+        raise TadropedgeError(f"the graph has {graph.num_nodes} nodes and no edges: there is nothing to weigh")
+    return graph
+
+
+def _show(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _arcs(edge_index: Any) -> Tensor:
+    """Check ``edge_index`` and return it as int64 ``[2, A]``."""
+    try:
+        arcs = edge_index if isinstance(edge_index, Tensor) else torch.from_numpy(np.asarray(edge_index))
+    except (TypeError, ValueError) as error:
+        raise TadropedgeError(f"expected an edge_index of shape [2, A], got {_show(edge_index)}") from error
+    if arcs.layout is not torch.strided or arcs.dim() != 2 or arcs.shape[0] != 2:
+        raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
+    integral = not (arcs.is_floating_point() or arcs.is_complex() or arcs.dtype == torch.bool)
+    if not integral and arcs.numel():  # an empty list has no integers to show its type
+        raise TadropedgeError(f"edge_index must hold whole numbers, got dtype {arcs.dtype}")
+    return arcs.detach().to(torch.int64)
+
+
+def _num_nodes(arcs: Tensor, num_nodes: int | None) -> int:
+    """Check every node id against the number of nodes."""
+    least, most = (int(arcs.min()), int(arcs.max())) if arcs.numel() else (0, -1)
+    if num_nodes is None:
+        num_nodes = most + 1
+    if least < 0:
+        raise TadropedgeError(f"edge_index holds the negative node id {least}; ids run from 0 to num_nodes - 1")
+    if num_nodes < 1:
+        raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
+    if most >= num_nodes:
+        raise TadropedgeError(
+            f"edge_index holds the node id {most}, but num_nodes={num_nodes}: ids run from 0 to {num_nodes - 1}"
+        )
+    return int(num_nodes)
+
+
+def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
+    """Check edge weights and return them as float64 ``[A]`` on the device of ``arcs``."""
+    weight = (
+        edge_weight if isinstance(edge_weight, Tensor) else torch.from_numpy(_float_array(edge_weight, "edge_weight"))
+    )
+    if isinstance(edge_weight, Tensor):
+        check_device("edge_weight", weight, arcs.device, "edge_index")
+    weight = weight.detach()
+    if weight.dim() == 2 and weight.shape[1] == 1:
+        weight = weight[:, 0]
+    if weight.dim() != 1 or weight.shape[0] != arcs.shape[1]:
+        raise TadropedgeError(
+            f"edge_weight has shape {list(weight.shape)}, but edge_index has {arcs.shape[1]} arcs: "
+            f"expected shape [{arcs.shape[1]}]"
+        )
+    weight = weight.to(device=arcs.device, dtype=torch.float64)
+    wrong = ~((weight > 0) & torch.isfinite(weight))
+    if bool(wrong.any()):
+        place = int(wrong.nonzero()[0])
+        raise TadropedgeError(
+            f"edge weights must be positive and finite, got {float(weight[place])} at position {place}"
+        )
+    return weight
+
+
+def _float_array(values: Any, name: str | None) -> npt.NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TadropedgeError(f"{name} must be numbers, got {_show(values)}") from error
+
+
+def _mean_weight(weight: Tensor, pair: Tensor, count: int) -> Tensor | None:
+    """Average the weights of the arcs of each pair; ``None`` stands for all ones."""
+    total = weight.new_zeros(count).index_add_(0, pair, weight)
+    mean = total / torch.bincount(pair, minlength=count)
+    return None if bool((mean == 1).all()) else mean

@@ -1,0 +1,42 @@
+"""A progress bar that stays out of the way: shown on a terminal, and only when the work takes long."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from tqdm import tqdm
+
+PATIENCE = 2.0  # seconds before a bar appears
+
+
+class Progress:
+    """Count ``total`` units of work on standard error.
+
+    ``show=None`` draws a bar when standard error is a terminal and the work takes more than two seconds;
+    ``True`` draws it always and at once, ``False`` never.
+
+    >>> with Progress("solving", total=10, show=False) as bar:
+    ...     bar.note("dense")
+    ...     bar.advance(10)
+    """
+
+    def __init__(self, title: str, total: int, show: bool | None = None) -> None:
+        disable = None if show is None else not show
+        delay = PATIENCE if show is None else 0.0
+        self._bar = tqdm(desc=title, total=total, disable=disable, delay=delay, leave=False, unit_scale=True)
+
+    def advance(self, units: int) -> None:
+        """Move the bar on by ``units``."""
+        self._bar.update(units)
+
+    def note(self, text: str) -> None:
+        """Say what is being done right now."""
+        self._bar.set_postfix_str(text)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()

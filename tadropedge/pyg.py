@@ -1,0 +1,231 @@
+"""PyTorch Geometric: two transforms that weigh the edges of a ``Data``, and a module that drops them in training.
+
+>>> import torch
+>>> from torch_geometric.data import Data
+>>> data = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]]), num_nodes=4)
+>>> data = AddKeepProbability(strategy="cdf", keep_prob=0.5)(AddResistance(q=2)(data))
+>>> data.edge_keep_prob.tolist()
+[0.625, 0.625, 0.875, 0.875, 0.875, 0.875, 1.0, 1.0]
+>>> drop = TADropEdge(seed=0)
+>>> edge_index, edge_mask = drop(data.edge_index, data.edge_keep_prob)
+>>> bool((edge_index == data.edge_index[:, edge_mask]).all())
+True
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
+
+from tadropedge.errors import TadropedgeError, check_device, check_length, check_probability, lookup
+from tadropedge.graph import Graph
+from tadropedge.resistance import aggregate_resistance, effective_resistance
+from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
+from tadropedge.spectrum import LAPLACIANS, SOLVERS
+from tadropedge.strategies import STRATEGIES, Numbers, Score, keep_probabilities
+
+WEIGHTS = {"aggregate": aggregate_resistance, "effective": effective_resistance}
+ADVANCES = {"call": None, "manual": None}
+
+
+class AddResistance(BaseTransform):  # type: ignore[misc]
+    """Add ``data.edge_resistance [A]``, float64, one weight for each arc of ``data.edge_index``.
+
+    ``weights="aggregate"`` takes ``q`` or ``desired_clusters`` and the other settings of
+    :func:`tadropedge.aggregate_resistance`; ``weights="effective"`` is :func:`tadropedge.effective_resistance`.
+    Both directions of an edge get the same weight and self-loops get 0; ``data.edge_weight``, where present,
+    enters the Laplacian. A graph without edges gets an empty attribute. The input is not changed.
+    """
+
+    def __init__(
+        self,
+        q: int | None = None,
+        *,
+        desired_clusters: int | None = None,
+        weights: str = "aggregate",
+        laplacian: str = "combinatorial",
+        solver: str = "auto",
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        lookup("weights", weights, WEIGHTS)
+        lookup("laplacian", laplacian, LAPLACIANS)
+        lookup("solver", solver, {"auto": None, **SOLVERS})
+        if weights == "aggregate" and (q is None) == (desired_clusters is None):
+            raise TadropedgeError(
+                f"give either q or desired_clusters, got q={q} and desired_clusters={desired_clusters}"
+            )
+        self.q = q
+        self.desired_clusters = desired_clusters
+        self.weights = weights
+        self.laplacian = laplacian
+        self.solver = solver
+        self.cache_dir = cache_dir
+
+    def forward(self, data: Data) -> Data:
+        """Weigh the edges of ``data``, a shallow copy that PyG's transforms make of their input."""
+        graph = Graph.from_data(data)
+        if graph.num_edges == 0:
+            values = torch.empty(0, dtype=torch.float64, device=graph.device)
+        elif self.weights == "effective":
+            values = effective_resistance(graph, cache_dir=self.cache_dir)
+        else:
+            values = aggregate_resistance(
+                graph,
+                self.q,
+                desired_clusters=self.desired_clusters,
+                laplacian=self.laplacian,
+                solver=self.solver,
+                cache_dir=self.cache_dir,
+            )
+        data.edge_resistance = graph.to_arcs(values, loops=0.0)
+        return data
+
+    def __repr__(self) -> str:
+        count = f"q={self.q}" if self.q is not None else f"desired_clusters={self.desired_clusters}"
+        return f"AddResistance({count if self.weights == 'aggregate' else self.weights})"
+
+
+class AddKeepProbability(BaseTransform):  # type: ignore[misc]
+    """Add ``data.edge_keep_prob [A]``, float64, from ``data.edge_resistance``; self-loops are always kept.
+
+    The settings are those of :func:`tadropedge.keep_probabilities`; ranks and shares count undirected edges,
+    however often ``data.edge_index`` lists them. ``strategy="uniform"`` needs no ``edge_resistance``. The input is
+    not changed.
+    """
+
+    def __init__(
+        self,
+        strategy: str | Score = "cdf",
+        *,
+        keep_prob: Numbers | None = None,
+        keep_ratio: Numbers | None = None,
+        gamma: Numbers | str = "auto",
+        inverse: bool = False,
+    ) -> None:
+        if isinstance(strategy, str):
+            lookup("strategy", strategy, STRATEGIES)
+        self.settings: dict[str, Any] = {
+            "strategy": strategy,
+            "keep_prob": keep_prob,
+            "keep_ratio": keep_ratio,
+            "gamma": gamma,
+            "inverse": inverse,
+        }
+        # A trial on one edge: wrong settings are told where they are written, not when data arrives.
+        if keep_prob is not None or keep_ratio is None:
+            keep_probabilities(torch.ones(1), **{**self.settings, "strategy": "uniform", "inverse": False})
+
+    def forward(self, data: Data) -> Data:
+        """Compute the probabilities of ``data``, a shallow copy that PyG's transforms make of their input."""
+        graph = Graph.from_data(data, weight=None)
+        if graph.num_edges == 0:
+            prob = torch.empty(0, dtype=torch.float64, device=graph.device)
+        else:
+            prob = keep_probabilities(self._pair_weights(data, graph), **self.settings)
+        data.edge_keep_prob = graph.to_arcs(prob, loops=1.0)
+        return data
+
+    def _pair_weights(self, data: Data, graph: Graph) -> Tensor:
+        weights: Tensor | None = getattr(data, "edge_resistance", None)
+        if weights is None:
+            if self.settings["strategy"] == "uniform":
+                return torch.ones(graph.num_edges, device=graph.device)
+            raise TadropedgeError("data has no edge_resistance; apply AddResistance first")
+        check_length("edge_resistance", weights, graph.arc_pair.shape[0], "edge_index has that many arcs")
+        proper = graph.arc_pair >= 0
+        pairs = weights.new_zeros(graph.num_edges)
+        pairs[graph.arc_pair[proper]] = weights[proper]
+        return pairs
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items() if value is not None)
+        return f"AddKeepProbability({given})"
+
+
+class TADropEdge(nn.Module):
+    """Drop edges in training; in ``eval()`` pass everything through untouched.
+
+    ``drop(edge_index, edge_keep_prob)`` returns ``(edge_index, edge_mask)``, the kept arcs and the mask over the
+    input's arcs, True for kept. Further per-arc tensors ride along: ``drop(edge_index, edge_keep_prob, edge_attr)``
+    returns ``(edge_index, edge_mask, edge_attr)``; ``data.edge_subgraph(edge_mask)`` thins a whole ``Data``.
+
+    Coins are a pure function of (seed, epoch, the two node ids): both directions of an edge share one.
+
+    **The epoch** is a buffer, saved in the ``state_dict``. With ``advance="call"`` every call in training mode
+    draws with the current epoch and then adds one, so each call, and each layer that calls, sees a new subgraph.
+    With ``advance="manual"`` only ``next_epoch()`` and ``set_epoch(n)`` move it: all mini-batches of an epoch, all
+    workers and a recomputed forward pass then see the same subgraph. There give ``node_id`` (PyG's ``batch.n_id``),
+    so that coins follow the nodes of the whole graph and not their place in the batch.
+
+    Nothing is rebuilt with ``drop.mask(...)``: it returns the mask alone, for models that take edge weights, and
+    compiles to one graph.
+    """
+
+    seed: Tensor
+    epoch: Tensor
+
+    def __init__(self, seed: int = 0, *, advance: str = "call") -> None:
+        super().__init__()
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TadropedgeError(f"seed must be a whole number, got {seed!r}")
+        lookup("advance", advance, ADVANCES)
+        self.advance = advance
+        self.register_buffer("seed", torch.tensor(signed(seed % 2**64)))
+        self.register_buffer("epoch", torch.tensor(0))
+
+    def forward(
+        self,
+        edge_index: Tensor,
+        edge_keep_prob: Tensor,
+        *edge_attr: Tensor | None,
+        node_id: Tensor | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the kept arcs, the mask, and what of ``edge_attr`` belongs to the kept arcs."""
+        if not self.training:
+            everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+            return (edge_index, everything, *edge_attr)
+        mask = self.mask(edge_index, edge_keep_prob, node_id)
+        for values in edge_attr:
+            if values is not None and values.shape[0] != edge_index.shape[1]:
+                raise TadropedgeError(
+                    f"an edge attribute has {values.shape[0]} rows, but edge_index has {edge_index.shape[1]} arcs"
+                )
+        kept = (None if values is None else values[mask] for values in edge_attr)
+        return (edge_index[:, mask], mask, *kept)
+
+    def mask(self, edge_index: Tensor, edge_keep_prob: Tensor, node_id: Tensor | None = None) -> Tensor:
+        """The mask of kept arcs, bool ``[A]``; all True in ``eval()``."""
+        if not self.training:
+            return torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+        if not isinstance(edge_keep_prob, Tensor):
+            raise TadropedgeError(
+                f"edge_keep_prob must be a tensor, got {edge_keep_prob!r}; AddKeepProbability makes one"
+            )
+        check_length("edge_keep_prob", edge_keep_prob, edge_index.shape[1], "edge_index has that many arcs")
+        check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
+        check_device("the TADropEdge module", self.epoch, edge_index.device, "edge_index")
+        if not torch.compiler.is_compiling():  # a look at the values would break the graph
+            edge_keep_prob = check_probability("edge_keep_prob", edge_keep_prob)
+        ends = edge_index if node_id is None else node_id[edge_index]
+        multiplier, offset = key_tensor(self.seed, self.epoch)
+        mask = toss(node_pair_words(ends), multiplier, offset, edge_keep_prob.to(torch.float64))
+        if self.advance == "call":
+            self.epoch += 1
+        return mask
+
+    def next_epoch(self) -> None:
+        """Go on to the next epoch."""
+        self.epoch += 1
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to a given epoch, as samplers of distributed training do."""
+        self.epoch.fill_(epoch)
+
+    def extra_repr(self) -> str:
+        """Settings and state, for ``print(model)``."""
+        return f"seed={int(self.seed)}, epoch={int(self.epoch)}, advance={self.advance!r}"

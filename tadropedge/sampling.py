@@ -1,0 +1,170 @@
+"""Phase III, the coins: which edges are kept in an epoch.
+
+A coin is a pure function of (seed, epoch, pair), made of integer arithmetic only. So it is the same on CPU and
+GPU, alone or in a batch of seeds, before and after a resume and on every worker, and there is no state to save.
+
+Every pair m has a fixed random-looking word h_m (SplitMix64 of its number); every (seed, epoch) has an odd
+multiplier a and an offset b (SplitMix64 again). The coin is the word a · h_m + b mod 2⁶⁴: for each pair uniform
+over seeds and epochs, and pairwise independent. An edge is kept when the coin's upper 53 bits, read as a number in
+[0, 1), are below its probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError, check_device, check_length, check_probability
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+FIRST = 0xBF58476D1CE4E5B9
+SECOND = 0x94D049BB133111EB
+STREAMS = {"multiplier": 1, "offset": 2}
+
+
+def sample_edges(
+    prob: Tensor,
+    seed: int | Sequence[int] | Tensor = 0,
+    epoch: int = 0,
+    *,
+    pairs: Tensor | None = None,
+) -> Tensor:
+    """Keep each edge with its probability: bool ``[M]``, or ``[T, M]`` for T seeds or ``prob [T, M]``.
+
+    Pairs are told apart by their place in ``prob``. With ``pairs [2, M]`` they are told apart by their two node
+    ids instead, in either order: then both arcs of an edge share one coin, and so does the same edge in every
+    mini-batch whose nodes keep their ids.
+
+    >>> prob = torch.tensor([0.0, 0.5, 0.5, 1.0])
+    >>> sample_edges(prob, seed=0, epoch=3).tolist()
+    [False, False, True, True]
+    >>> many = sample_edges(prob, seed=[0, 1, 2], epoch=3)
+    >>> many.shape, bool((many[0] == sample_edges(prob, seed=0, epoch=3)).all())
+    (torch.Size([3, 4]), True)
+    """
+    if not isinstance(prob, Tensor):
+        raise TadropedgeError(f"prob must be a tensor of probabilities, got {type(prob).__name__}")
+    if prob.dim() not in (1, 2):
+        raise TadropedgeError(f"prob must have shape [M] or [T, M], got {list(prob.shape)}")
+    prob = check_probability("prob", prob)
+    if pairs is None:
+        words = pair_words(prob.shape[-1], prob.device)
+    else:
+        check_length("pairs", pairs, prob.shape[-1], "prob has one probability for each pair")
+        check_device("pairs", pairs, prob.device, "prob")
+        words = node_pair_words(pairs)
+    multiplier, offset = _keys(seed, epoch, prob)
+    return toss(words, multiplier, offset, prob)
+
+
+def sample_directed(
+    num_pairs: int,
+    keep_prob: float,
+    seed: int | Sequence[int] | Tensor = 0,
+    epoch: int = 0,
+    *,
+    device: torch.device | str = "cpu",
+) -> Tensor:
+    """DropEdge's own rule: keep exactly ⌊p · nnz⌋ of the nnz = 2 M directed entries, bool ``[2 M]`` or ``[T, 2 M]``.
+
+    Entry m is pair m read forwards (row ``pairs[0]``, column ``pairs[1]``), entry M + m the same pair read
+    backwards. The two directions are drawn apart, so the adjacency is no longer symmetric: this is for
+    parity with the published DropEdge code. :func:`tadropedge.shift_operator` takes such masks too.
+
+    >>> sample_directed(10, keep_prob=0.72).sum().item()
+    14
+    """
+    p = check_probability("keep_prob", torch.as_tensor(keep_prob, dtype=torch.float64))
+    entries = 2 * num_pairs
+    kept = int(float(p) * entries)
+    words = pair_words(entries, torch.device(device))
+    multiplier, offset = _keys(seed, epoch, words)
+    coins = words * multiplier + offset
+    if kept == 0:
+        return torch.zeros_like(coins, dtype=torch.bool)
+    # Words differ and odd multipliers are one-to-one, so there are no ties and the count is exact.
+    return coins <= coins.kthvalue(kept, dim=-1, keepdim=True).values
+
+
+def toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Tensor) -> Tensor:
+    """Compare the coins ``a · h + b`` with float64 probabilities. Multiplication wraps modulo 2⁶⁴."""
+    coins = words * multiplier
+    coins += offset
+    coins >>= 11
+    # 53 bits are exact in float64 on every device: p = 1 always keeps and p = 0 never does.
+    return coins < (prob - 0.5) * 2.0**53
+
+
+def mix(word: int) -> int:
+    """SplitMix64's finaliser: a one-to-one scramble of 64-bit words.
+
+    >>> hex(mix(GOLDEN))  # the first output of SplitMix64 seeded with 0
+    '0xe220a8397b1dcdaf'
+    """
+    word = ((word ^ (word >> 30)) * FIRST) & MASK
+    word = ((word ^ (word >> 27)) * SECOND) & MASK
+    return word ^ (word >> 31)
+
+
+def mix_tensor(words: Tensor) -> Tensor:
+    """:func:`mix` on int64 tensors, whose products wrap and whose shifts need their sign bits cleared."""
+    words = (words ^ ((words >> 30) & (2**34 - 1))) * signed(FIRST)
+    words = (words ^ ((words >> 27) & (2**37 - 1))) * signed(SECOND)
+    return words ^ ((words >> 31) & (2**33 - 1))
+
+
+def signed(word: int) -> int:
+    """Read a 64-bit word as a signed integer, as int64 tensors do.
+
+    >>> signed(2**64 - 1)
+    -1
+    """
+    return word - 2**64 if word >= 2**63 else word
+
+
+def key(seed: int, epoch: int) -> tuple[int, int]:
+    """The odd multiplier and the offset of (seed, epoch), as signed 64-bit integers."""
+    state = mix((mix((seed + GOLDEN) & MASK) + epoch * GOLDEN) & MASK)
+    multiplier = mix((state + STREAMS["multiplier"] * GOLDEN) & MASK) | 1
+    offset = mix((state + STREAMS["offset"] * GOLDEN) & MASK)
+    return signed(multiplier), signed(offset)
+
+
+def key_tensor(seed: Tensor, epoch: Tensor) -> tuple[Tensor, Tensor]:
+    """:func:`key` on int64 tensors: for code that must not leave the device or is compiled."""
+    golden = signed(GOLDEN)
+    state = mix_tensor(mix_tensor(seed + golden) + epoch * golden)
+    multiplier = mix_tensor(state + signed(STREAMS["multiplier"] * GOLDEN & MASK)) | 1
+    offset = mix_tensor(state + signed(STREAMS["offset"] * GOLDEN & MASK))
+    return multiplier, offset
+
+
+@lru_cache(maxsize=16)
+def pair_words(count: int, device: torch.device) -> Tensor:
+    """The words h_0 … h_(count − 1), int64. Kept for reuse: they depend on nothing but the count."""
+    return mix_tensor(torch.arange(1, count + 1, device=device) * signed(GOLDEN))
+
+
+def node_pair_words(pairs: Tensor) -> Tensor:
+    """The words of node pairs ``[2, M]``, the same for (i, j) and (j, i)."""
+    low, high = torch.minimum(pairs[0], pairs[1]), torch.maximum(pairs[0], pairs[1])
+    return mix_tensor(mix_tensor((low + 1) * signed(GOLDEN)) + high * signed(GOLDEN))
+
+
+def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple[int | Tensor, int | Tensor]:
+    """The keys of one seed as two integers, or of T seeds as two columns ``[T, 1]``."""
+    if isinstance(epoch, bool) or not hasattr(epoch, "__index__"):
+        raise TadropedgeError(f"epoch must be a whole number, got {epoch!r}")
+    if hasattr(seed, "__index__") and not (isinstance(seed, Tensor) and seed.dim()):
+        return key(seed.__index__(), epoch.__index__())
+    seeds = seed.tolist() if isinstance(seed, Tensor) else list(seed)
+    if not seeds or not all(hasattr(one, "__index__") for one in seeds):
+        raise TadropedgeError(f"seed must be a whole number or a list of them, got {seed!r}")
+    if like.dim() == 2 and like.shape[0] not in (1, len(seeds)):
+        raise TadropedgeError(f"prob has {like.shape[0]} rows, but there are {len(seeds)} seeds")
+    keys = torch.tensor([key(one.__index__(), epoch.__index__()) for one in seeds], device=like.device)
+    return keys[:, :1], keys[:, 1:]

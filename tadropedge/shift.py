@@ -1,0 +1,347 @@
+"""The shift operator S: a fixed pattern with values ``[..., E]``, renormalised for every mask of kept edges."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError, check_device, lookup
+from tadropedge.graph import Graph
+from tadropedge.pattern import INT32_LIMIT, Pattern
+
+# A normalisation turns the kept edge values [..., M] (or [..., 2 M], each direction apart) and the pattern into
+# the values of the edges, of the same shape, and of the diagonal, [..., N].
+Normalization = Callable[[Tensor, Pattern], tuple[Tensor, Tensor]]
+
+LANCZOS_STEPS = 200
+LANCZOS_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftOperator:
+    """S_t of one subgraph, or of a batch of subgraphs of one graph.
+
+    ``values [..., E]`` stand at the places of ``pattern``; ``shift @ x`` multiplies ``x [..., N, F]``, with
+    gradients through x and, where ``values`` require them, through the values.
+
+    >>> graph = Graph.from_edge_index([[0, 1], [1, 2]])
+    >>> shift = shift_operator(graph, torch.tensor([True, False]))
+    >>> shift
+    ShiftOperator(nodes=3, entries=7, batch=())
+    >>> (shift @ torch.tensor([[2.0], [4.0], [6.0]])).round(decimals=4).tolist()
+    [[3.0], [3.0], [6.0]]
+    """
+
+    pattern: Pattern
+    values: Tensor
+    symmetric: bool = True
+
+    @property
+    def shape(self) -> torch.Size:
+        """``[..., N, N]``."""
+        n = self.pattern.num_nodes
+        return torch.Size((*self.values.shape[:-1], n, n))
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """S x, for x of shape ``[..., N, F]``; batch axes of S and x broadcast."""
+        n = self.pattern.num_nodes
+        if not isinstance(x, Tensor) or x.dim() < 2 or x.shape[-2] != n:
+            got = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise TadropedgeError(f"shift @ x needs x of shape [..., {n}, F], got {got}")
+        check_device("x", x, self.values.device, "the shift operator")
+        product: Tensor = _Product.apply(  # type: ignore[no-untyped-call]
+            self.values.to(x.dtype), x, self.pattern, self.symmetric
+        )
+        return product
+
+    def to_sparse_csr(self) -> Tensor:
+        """The same operator as a torch CSR tensor ``[..., N, N]``."""
+        batch = self.values.shape[:-1]
+        _hush_beta_warning()
+        crow = self.pattern.crow.expand(*batch, -1)
+        col = self.pattern.col.expand(*batch, -1)
+        return torch.sparse_csr_tensor(crow, col, self.values, self.shape, check_invariants=False)
+
+    def to_dense(self) -> Tensor:
+        """The same operator as a dense tensor ``[..., N, N]``."""
+        places = self.pattern.row * self.pattern.num_nodes + self.pattern.col
+        flat = self.values.new_zeros(*self.values.shape[:-1], self.pattern.num_nodes**2)
+        return flat.index_copy(-1, places, self.values).view(self.shape)
+
+    def with_values(self, values: Tensor, symmetric: bool = False) -> ShiftOperator:
+        """The same places with other values ``[..., E]``, for instance learned ones."""
+        if values.shape[-1:] != (self.pattern.num_entries,):
+            raise TadropedgeError(
+                f"values have shape {list(values.shape)}, but the pattern has {self.pattern.num_entries} entries"
+            )
+        return replace(self, values=values, symmetric=symmetric)
+
+    def __repr__(self) -> str:
+        batch = tuple(self.values.shape[:-1])
+        return f"ShiftOperator(nodes={self.pattern.num_nodes}, entries={self.pattern.num_entries}, batch={batch})"
+
+
+def shift_operator(
+    graph: Graph,
+    keep: Tensor | None = None,
+    *,
+    normalization: str = "gcn",
+    dtype: torch.dtype = torch.float32,
+) -> ShiftOperator:
+    """The shift operator of the graph, or of the subgraphs given by ``keep``.
+
+    ``keep`` is a mask of edges ``[..., M]`` as :func:`sample_edges` draws it, a mask of directed entries
+    ``[..., 2 M]`` as :func:`sample_directed` draws it, or soft edge values in floating point, through which
+    gradients flow. ``None`` keeps everything. Degrees are those of the subgraph.
+
+    ========================  ==========================================
+    ``gcn``                   D̃^-1/2 (A + I) D̃^-1/2 with D̃ = D + I
+    ``first-order``           I + D^-1/2 A D^-1/2
+    ``gcn-residual``          I + D̃^-1/2 (A + I) D̃^-1/2
+    ``random-walk``           D̃^-1 (A + I)
+    ``adjacency``             A
+    ``spectral``              A / λ_max(A)
+    ``laplacian``             D − A
+    ``normalized-laplacian``  I − D^-1/2 A D^-1/2
+    ========================  ==========================================
+
+    A node that lost all its edges has only its diagonal entry, 1 where the formula adds I, else 0; never NaN.
+    """
+    if not isinstance(graph, Graph):
+        raise TadropedgeError(f"expected a tadropedge.Graph, got {type(graph).__name__}")
+    normalize = lookup("normalization", normalization, NORMALIZATIONS)
+    pattern = graph.pattern
+    kept = _kept(graph, keep, dtype)
+    edges, diagonal = normalize(kept, pattern)
+    symmetric = normalization != "random-walk" and edges.shape[-1] == pattern.num_pairs
+    source = pattern.pair_source if edges.shape[-1] == pattern.num_pairs else pattern.source
+    values = torch.cat((edges, diagonal), dim=-1).index_select(-1, source)
+    return ShiftOperator(pattern, values, symmetric)
+
+
+def _kept(graph: Graph, keep: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """The values of A on the kept edges: ``[..., M]``, or ``[..., 2 M]`` with each direction apart."""
+    m = graph.num_edges
+    if keep is None:
+        kept = torch.ones(m, dtype=dtype, device=graph.device)
+    else:
+        if not isinstance(keep, Tensor) or keep.dim() < 1 or keep.shape[-1] not in (m, 2 * m):
+            got = list(keep.shape) if isinstance(keep, Tensor) else type(keep).__name__
+            raise TadropedgeError(
+                f"keep must have shape [..., {m}] (edges) or [..., {2 * m}] (directed entries), got {got}"
+            )
+        check_device("keep", keep, graph.device, "the graph")
+        if not (keep.dtype == torch.bool or keep.is_floating_point()):
+            raise TadropedgeError(f"keep must be a bool mask or floating point values, got {keep.dtype}")
+        kept = keep.to(dtype)
+    if graph.weight is None:
+        return kept
+    weight = graph.weight.to(dtype)
+    return kept * (weight if kept.shape[-1] == m else weight.repeat(2))
+
+
+# -- normalisations -------------------------------------------------------------------------------------
+
+
+def _ends(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    """Rows and columns of the edge values."""
+    low, high = pattern.pairs
+    if kept.shape[-1] == pattern.num_pairs:
+        return low, high
+    return torch.cat((low, high)), torch.cat((high, low))
+
+
+def _degrees(kept: Tensor, pattern: Pattern, start: float) -> Tensor:
+    """``start`` plus the row sums of A, ``[..., N]``."""
+    degrees = kept.new_full((*kept.shape[:-1], pattern.num_nodes), start)
+    low, high = pattern.pairs
+    if kept.shape[-1] == pattern.num_pairs:
+        degrees = degrees.scatter_add(-1, low.expand_as(kept), kept)
+        return degrees.scatter_add_(-1, high.expand_as(kept), kept)
+    rows = torch.cat((low, high))
+    return degrees.scatter_add(-1, rows.expand_as(kept), kept)
+
+
+def _safe_power(degrees: Tensor, power: float) -> Tensor:
+    """``degrees ** power``, and zero (with zero gradient) where the degree is zero."""
+    positive = degrees > 0
+    return torch.where(positive, torch.where(positive, degrees, 1.0) ** power, 0.0)
+
+
+def _scaled(kept: Tensor, pattern: Pattern, scale: Tensor) -> Tensor:
+    """kept_ij · scale_i · scale_j."""
+    rows, cols = _ends(kept, pattern)
+    return scale.index_select(-1, rows) * scale.index_select(-1, cols) * kept
+
+
+def _gcn(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    scale = _degrees(kept, pattern, 1.0).rsqrt()  # at least one: no node is without its own loop
+    return _scaled(kept, pattern, scale), scale * scale
+
+
+def _gcn_residual(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    edges, diagonal = _gcn(kept, pattern)
+    return edges, diagonal + 1
+
+
+def _first_order(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    degrees = _degrees(kept, pattern, 0.0)
+    return _scaled(kept, pattern, _safe_power(degrees, -0.5)), torch.ones_like(degrees)
+
+
+def _random_walk(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    inverse = _degrees(kept, pattern, 1.0).reciprocal()
+    low, high = pattern.pairs
+    rows = torch.cat((low, high))
+    both = kept if kept.shape[-1] == 2 * pattern.num_pairs else torch.cat((kept, kept), dim=-1)
+    return inverse.index_select(-1, rows) * both, inverse
+
+
+def _adjacency(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    return kept, kept.new_zeros((*kept.shape[:-1], pattern.num_nodes))
+
+
+def _laplacian(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    return -kept, _degrees(kept, pattern, 0.0)
+
+
+def _normalized_laplacian(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    degrees = _degrees(kept, pattern, 0.0)
+    return -_scaled(kept, pattern, _safe_power(degrees, -0.5)), (degrees > 0).to(kept.dtype)
+
+
+def _spectral(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    if kept.shape[-1] != pattern.num_pairs:
+        raise TadropedgeError("spectral normalization needs a mask of edges [..., M], not of directed entries")
+    edges, diagonal = _adjacency(kept, pattern)
+    with torch.no_grad():
+        values = torch.cat((edges, diagonal), dim=-1).to(torch.float64).index_select(-1, pattern.pair_source)
+        top = largest_eigenvalue(ShiftOperator(pattern, values))
+    return edges * _safe_power(top, -1.0).to(kept.dtype)[..., None], diagonal
+
+
+NORMALIZATIONS: dict[str, Normalization] = {
+    "gcn": _gcn,
+    "first-order": _first_order,
+    "gcn-residual": _gcn_residual,
+    "random-walk": _random_walk,
+    "adjacency": _adjacency,
+    "spectral": _spectral,
+    "laplacian": _laplacian,
+    "normalized-laplacian": _normalized_laplacian,
+}
+
+
+def largest_eigenvalue(shift: ShiftOperator) -> Tensor:
+    """The largest eigenvalue of each symmetric non-negative operator, ``[...]``, by Lanczos in float64.
+
+    The all-ones start overlaps the Perron vector of every component, and for the largest eigenvalue neither
+    lost orthogonality nor a spectrum symmetric about zero (bipartite graphs) does harm.
+    """
+    batch, n = shift.values.shape[:-1], shift.pattern.num_nodes
+    q = torch.full((*batch, n, 1), n**-0.5, dtype=torch.float64, device=shift.values.device)
+    before = torch.zeros_like(q)
+    beta = q.new_zeros((*batch, 1, 1))
+    alphas: list[Tensor] = []
+    betas: list[Tensor] = []
+    top = q.new_zeros(batch)
+    for step in range(1, LANCZOS_STEPS + 1):
+        image = shift @ q - beta * before
+        alpha = (image * q).sum(dim=-2, keepdim=True)
+        image = image - alpha * q
+        beta = image.norm(dim=-2, keepdim=True)
+        alphas.append(alpha[..., 0, 0])
+        if step % 10 == 0 or step == n:
+            last, top = top, _largest_of_tridiagonal(alphas, betas)
+            if bool((top - last <= LANCZOS_TOLERANCE * top).all()) or step == n:
+                break
+        betas.append(beta[..., 0, 0])
+        # A subspace that closed (beta = 0) goes on with zeros, which change nothing.
+        before, q = (
+            q,
+            torch.where(beta > 1e-12 * alpha.abs().clamp_min(1e-300), image / beta.clamp_min(1e-300), 0.0),
+        )
+    return top
+
+
+def _largest_of_tridiagonal(alphas: list[Tensor], betas: list[Tensor]) -> Tensor:
+    matrix = torch.diag_embed(torch.stack(alphas, dim=-1))
+    if betas:
+        side = torch.diag_embed(torch.stack(betas, dim=-1), offset=1)
+        matrix = matrix + side + side.transpose(-1, -2)
+    top: Tensor = torch.linalg.eigvalsh(matrix)[..., -1]
+    return top
+
+
+# -- the product ----------------------------------------------------------------------------------------
+
+
+class _Product(torch.autograd.Function):
+    """S x with the gradients Sᵀ g for x and, only where asked, g_i · x_j for each entry (i, j)."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, x: Tensor, pattern: Pattern, symmetric: bool) -> Tensor:
+        ctx.save_for_backward(values, x)
+        ctx.pattern, ctx.symmetric = pattern, symmetric
+        return _multiply(pattern, values, x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        values, x = ctx.saved_tensors
+        pattern: Pattern = ctx.pattern
+        for_values = for_x = None
+        if ctx.needs_input_grad[0]:
+            rows, cols = gradient.index_select(-2, pattern.row), x.index_select(-2, pattern.col)
+            for_values = (rows * cols).sum(dim=-1).sum_to_size(values.shape)
+        if ctx.needs_input_grad[1]:
+            turned = values if ctx.symmetric else values.index_select(-1, pattern.transpose)
+            for_x = _multiply(pattern, turned, gradient).sum_to_size(x.shape)
+        return for_values, for_x, None, None
+
+
+def _multiply(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
+    """S x. A batch is one product with a block-diagonal matrix over the repeated pattern."""
+    n, features = x.shape[-2:]
+    if values.dim() == 1:
+        if x.dim() == 2:
+            return _csr(pattern.crow, pattern.col, values, n) @ x
+        # One operator for many signals: put them side by side as features.
+        wide = x.reshape(-1, n, features).transpose(0, 1).reshape(n, -1)
+        product = _csr(pattern.crow, pattern.col, values, n) @ wide
+        return product.view(n, -1, features).transpose(0, 1).reshape(x.shape)
+    batch = torch.broadcast_shapes(values.shape[:-1], x.shape[:-2])
+    shared = x.dim() == 2
+    values = values.expand(*batch, -1).reshape(-1)
+    crow, col = _repeated(pattern, batch.numel(), shared)
+    columns = n if shared else n * batch.numel()
+    x = x if shared else x.expand(*batch, n, features).reshape(-1, features)
+    return (_csr(crow, col, values, columns) @ x).view(*batch, n, features)
+
+
+def _csr(crow: Tensor, col: Tensor, values: Tensor, columns: int) -> Tensor:
+    _hush_beta_warning()
+    return torch.sparse_csr_tensor(crow, col, values, (crow.shape[0] - 1, columns), check_invariants=False)
+
+
+@cache
+def _hush_beta_warning() -> None:
+    """Torch says once a process that CSR tensors are in beta; users of this package need not hear it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        torch.eye(1).to_sparse_csr()
+
+
+def _repeated(pattern: Pattern, times: int, shared: bool) -> tuple[Tensor, Tensor]:
+    """The pattern ``times`` times below itself; each copy has columns of its own unless x is shared."""
+    index = torch.int32 if times * max(pattern.num_entries, pattern.num_nodes) <= INT32_LIMIT else torch.int64
+    copies = torch.arange(times, device=pattern.col.device, dtype=index)[:, None]
+    crow = pattern.crow[:-1].to(index) + copies * pattern.num_entries
+    end = torch.full((1,), times * pattern.num_entries, dtype=index, device=crow.device)
+    col = pattern.col.to(index).expand(times, -1) if shared else pattern.col.to(index) + copies * pattern.num_nodes
+    return torch.cat((crow.flatten(), end)), col.reshape(-1)

@@ -1,0 +1,14 @@
+"""The low Laplacian spectrum of every component: solvers, the ladder that checks them, the choice of q."""
+
+from tadropedge.spectrum.clusters import cluster_counts, gap_window
+from tadropedge.spectrum.solvers import SOLVERS
+from tadropedge.spectrum.subspaces import LAPLACIANS, Subspaces, cluster_subspaces
+
+__all__ = [
+    "LAPLACIANS",
+    "SOLVERS",
+    "Subspaces",
+    "cluster_counts",
+    "cluster_subspaces",
+    "gap_window",
+]

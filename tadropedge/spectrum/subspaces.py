@@ -1,0 +1,110 @@
+"""The subspaces of the lowest modes, block by block: what aggregate resistance is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tadropedge.blocks import DENSE_NODES, Block, blocks
+from tadropedge.errors import lookup
+from tadropedge.graph import Graph
+from tadropedge.progress import Progress
+from tadropedge.spectrum.clusters import Clusters, cluster_counts
+from tadropedge.spectrum.ladder import EPSILON, climb
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+LAPLACIANS = {"combinatorial": "D − A", "normalized": "I − D^-1/2 A D^-1/2"}
+
+
+@dataclass(frozen=True)
+class Subspaces:
+    """The modes of the B components of a block.
+
+    ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
+    are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
+    which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue.
+    """
+
+    block: Block
+    values: Floats
+    vectors: Floats
+    counts: Integers
+    error: Floats
+    widened: Flags
+
+
+def cluster_subspaces(
+    graph: Graph,
+    clusters: Clusters,
+    laplacian: str = "combinatorial",
+    solver: str = "auto",
+    tolerance: float = 1e-8,
+    progress: bool | None = None,
+) -> Iterator[Subspaces]:
+    """Yield the subspaces of the lowest modes of every component that has enough nodes.
+
+    >>> graph = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]])
+    >>> (path,) = cluster_subspaces(graph, Clusters(q=2))
+    >>> path.values[0, 1:].round(4).tolist(), path.vectors.shape
+    ([0.5858, 2.0, 3.4142], (1, 4, 2))
+    """
+    lookup("laplacian", laplacian, LAPLACIANS)
+    with Progress("eigenvectors", graph.num_nodes, progress) as bar:
+        for block in blocks(graph, least=clusters.least_nodes):
+            bar.note(f"{block.count} × {block.size} nodes")
+            if block.size <= DENSE_NODES and solver in ("auto", "dense"):
+                yield _dense_batch(block, clusters, laplacian)
+            else:
+                yield from _one_by_one(block, clusters, laplacian, solver, tolerance)
+            bar.advance(block.nodes.size)
+
+
+def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
+    """All components of a block at once, by LAPACK."""
+    norms = block.norms(laplacian)
+    values, vectors = np.linalg.eigh(block.dense_laplacian(laplacian))
+    counts, widened = cluster_counts(values, block.size, norms, clusters)
+    used = np.arange(block.size) < counts[:, None]
+    vectors = np.where(used[:, None, :], vectors, 0.0)[:, :, : counts.max()]
+    above = np.concatenate((values, np.full((block.count, 1), np.inf)), axis=1)
+    rows = np.arange(block.count)
+    gap = above[rows, counts] - values[rows, counts - 1]
+    return Subspaces(block, values, vectors, counts, 8 * EPSILON * norms / gap, widened)
+
+
+def _one_by_one(block: Block, clusters: Clusters, laplacian: str, solver: str, tolerance: float) -> Iterator[Subspaces]:
+    """Sparse solvers, one component after the other."""
+    for member in range(block.count):
+        mine = block.member == member
+        part = Block(
+            nodes=block.nodes[member : member + 1],
+            edges=block.edges[mine],
+            member=np.zeros(int(mine.sum()), dtype=np.int64),
+            low=block.low[mine],
+            high=block.high[mine],
+            weight=block.weight[mine],
+        )
+        degrees = part.degrees()[0]
+        null = np.sqrt(degrees) if laplacian == "normalized" else np.ones(part.size)
+        found = climb(
+            part.sparse_laplacian(laplacian),
+            null / np.linalg.norm(null),
+            float(part.norms(laplacian)[0]),
+            clusters,
+            solver,
+            tolerance,
+        )
+        yield Subspaces(
+            part,
+            found.values[None],
+            found.vectors[None],
+            np.array([found.vectors.shape[1]]),
+            np.array([found.error]),
+            np.array([found.widened]),
+        )

@@ -1,0 +1,185 @@
+"""Phase III, the probabilities: from edge weights to the probability of keeping each edge.
+
+All strategies are one affine rule, ``p + (1 − p) · score``. A strategy is one short function from weights to a
+score in [0, 1]: 0 for edges that are kept with the default probability p, 1 for edges that are always kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError, check_probability, lookup
+
+Score = Callable[..., Tensor]
+Numbers = float | Sequence[float] | Tensor
+
+
+def uniform(weights: Tensor) -> Tensor:
+    """DropEdge: every edge alike."""
+    return torch.zeros_like(weights)
+
+
+def cutoff(weights: Tensor, gamma: Tensor) -> Tensor:
+    """Threshold cutoff: edges of ω ≥ γ are never dropped, those of ω < γ are kept with probability p."""
+    return (weights >= gamma).to(weights.dtype)
+
+
+def inverse_cutoff(weights: Tensor, gamma: Tensor) -> Tensor:
+    """Inverse threshold cutoff: edges of ω > γ are kept with probability p, the others always.
+
+    At ω = γ both rules keep the edge, as printed: so this is not one minus :func:`cutoff`.
+    """
+    return (weights <= gamma).to(weights.dtype)
+
+
+def division(weights: Tensor, gamma: Tensor) -> Tensor:
+    """Division normalisation: 1 − γ / (γ + ω)."""
+    if not bool((gamma > 0).all()):
+        raise TadropedgeError(f"division needs a positive gamma, got {float(gamma.min()):g}")
+    return weights / (gamma + weights)
+
+
+def cdf(weights: Tensor) -> Tensor:
+    """CDF normalisation: f(ω), the share of edges whose weight is at most ω."""
+    ascending = weights.sort().values
+    return torch.searchsorted(ascending, weights, right=True).to(weights.dtype) / weights.shape[0]
+
+
+STRATEGIES: dict[str, Score] = {"uniform": uniform, "cutoff": cutoff, "division": division, "cdf": cdf}
+INVERSES: dict[str, Score] = {"cutoff": inverse_cutoff}  # where it is not simply 1 − score
+
+
+def keep_probabilities(
+    weights: Tensor,
+    *,
+    keep_prob: Numbers | None = None,
+    keep_ratio: Numbers | None = None,
+    strategy: str | Score = "cdf",
+    gamma: Numbers | str = "auto",
+    inverse: bool = False,
+) -> Tensor:
+    """The probability of keeping each edge, float64 ``[M]``.
+
+    Exactly one of the two is given: ``keep_prob`` is the paper's default probability p of KEEPING an edge;
+    ``keep_ratio`` is the expected share of kept edges, from which p is solved. Either may be a vector ``[T]``
+    and so may ``gamma``; the result is then ``[T, M]``.
+
+    * ``strategy``: ``"uniform"`` (DropEdge), ``"cutoff"``, ``"division"``, ``"cdf"``, or your own function from
+      ``weights [M]`` to scores in [0, 1] (with a parameter ``gamma`` if it wants one).
+    * ``gamma``: the threshold of cutoff and division; ``"auto"`` is the sudden rise, see :func:`auto_gamma`.
+    * ``inverse=True``: Inverse-TADropEdge, which drops critical edges first.
+
+    >>> weights = torch.tensor([0.0, 0.125, 0.25, 4.0])
+    >>> keep_probabilities(weights, keep_prob=0.5, strategy="cdf").tolist()
+    [0.625, 0.75, 0.875, 1.0]
+    >>> keep_probabilities(weights, keep_prob=0.5, strategy="cutoff", gamma=0.25).tolist()
+    [0.5, 0.5, 1.0, 1.0]
+    >>> keep_probabilities(weights, keep_ratio=0.7, strategy="cdf").mean().item()
+    0.7
+    >>> keep_probabilities(weights, keep_prob=0.5, strategy=lambda w: w / w.max()).tolist()
+    [0.5, 0.515625, 0.53125, 1.0]
+    """
+    weights = check_weights(weights)
+    score = scores(weights, strategy, gamma, inverse)
+    if (keep_prob is None) == (keep_ratio is None):
+        raise TadropedgeError(
+            f"give either keep_prob or keep_ratio, got keep_prob={keep_prob} and keep_ratio={keep_ratio}"
+        )
+    if keep_prob is not None:
+        p = check_probability("keep_prob", _numbers("keep_prob", keep_prob, weights))
+    else:
+        ratio = check_probability("keep_ratio", _numbers("keep_ratio", keep_ratio, weights))
+        p = _solve_ratio(ratio, score.mean(dim=-1), strategy)
+    return p[..., None] + (1 - p[..., None]) * score
+
+
+def scores(weights: Tensor, strategy: str | Score, gamma: Numbers | str = "auto", inverse: bool = False) -> Tensor:
+    """The score in [0, 1] of every edge, ``[M]`` or, for a vector of γ, ``[T, M]``."""
+    rule = strategy if callable(strategy) else lookup("strategy", strategy, STRATEGIES)
+    flip = inverse
+    if inverse and rule is uniform:
+        raise TadropedgeError("uniform dropping treats all edges alike and has no inverse")
+    if inverse and isinstance(strategy, str) and strategy in INVERSES:
+        rule, flip = INVERSES[strategy], False
+    if "gamma" in inspect.signature(rule).parameters:
+        score = rule(weights, gamma=_gamma(gamma, weights)[..., None])
+    else:
+        score = rule(weights)
+    if not isinstance(score, Tensor) or score.shape[-1:] != weights.shape:
+        raise TadropedgeError(
+            f"a strategy must return one score for each of {weights.shape[0]} edges, "
+            f"got {list(score.shape) if isinstance(score, Tensor) else type(score).__name__}"
+        )
+    score = check_probability("the score of a strategy", score)
+    return 1 - score if flip else score
+
+
+def auto_gamma(weights: Tensor) -> float:
+    """γ at the sudden rise of the weight distribution.
+
+    Draw the sorted weights against their rank, both from 0 to 1: a long flat floor, then a steep rise. γ is
+    the weight farthest below the diagonal, where the curve turns from floor to rise. Where all weights are
+    equal no edge is critical, and γ lies just above them.
+
+    >>> auto_gamma(torch.tensor([0.0, 0.125, 0.25, 0.375, 0.5, 20.0, 50.0]))
+    0.5
+    """
+    ascending = check_weights(weights).sort().values
+    least, most = ascending[0], ascending[-1]
+    if bool(least == most):
+        return float(torch.nextafter(most, torch.full_like(most, torch.inf)))
+    rank = torch.arange(1, len(ascending) + 1, dtype=torch.float64, device=ascending.device) / len(ascending)
+    rise = (ascending - least) / (most - least)
+    return float(ascending[int(torch.argmax(rank - rise))])
+
+
+def check_weights(weights: Tensor) -> Tensor:
+    """Return edge weights as float64 ``[M]``: at least one, all finite and none negative."""
+    weights = torch.as_tensor(weights)
+    if weights.dim() != 1:
+        raise TadropedgeError(f"weights must be one number for each edge, got shape {list(weights.shape)}")
+    if weights.shape[0] == 0:
+        raise TadropedgeError("weights are empty: the graph has no edges")
+    weights = weights.detach().to(torch.float64)
+    if not bool((torch.isfinite(weights) & (weights >= 0)).all()):
+        wrong = weights[~(torch.isfinite(weights) & (weights >= 0))][0]
+        raise TadropedgeError(f"weights must be finite and at least 0, got {float(wrong):g}")
+    return weights
+
+
+def _numbers(name: str, value: Numbers | None, weights: Tensor) -> Tensor:
+    try:
+        numbers = torch.as_tensor(value, dtype=torch.float64, device=weights.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TadropedgeError(f"{name} must be a number or a vector of numbers, got {value!r}") from error
+    if numbers.dim() > 1:
+        raise TadropedgeError(f"{name} must be a number or a vector, got shape {list(numbers.shape)}")
+    return numbers
+
+
+def _gamma(gamma: Numbers | str, weights: Tensor) -> Tensor:
+    if isinstance(gamma, str):
+        lookup("gamma", gamma, {"auto": None})
+        gamma = auto_gamma(weights)
+    numbers = _numbers("gamma", gamma, weights)
+    if not bool((numbers >= 0).all()):
+        raise TadropedgeError(f"gamma must be at least 0, got {float(numbers.min()):g}")
+    return numbers
+
+
+def _solve_ratio(ratio: Tensor, least: Tensor, strategy: str | Score) -> Tensor:
+    """Solve mean(p + (1 − p) · score) = ratio for p; at p = 0 the mean score is kept."""
+    if bool((ratio < least).any()):
+        name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "your strategy")
+        wrong, bound = torch.broadcast_tensors(ratio, least)
+        place = int(torch.argmax((wrong < bound).to(torch.int8).flatten()))
+        raise TadropedgeError(
+            f"keep_ratio={float(wrong.flatten()[place]):g} cannot be reached with {name}: "
+            f"the expected kept share lies between {float(bound.flatten()[place]):.6g} (at p = 0) and 1"
+        )
+    room = 1 - least
+    return torch.where(room > 0, (ratio - least) / torch.where(room > 0, room, 1.0), 1.0)
