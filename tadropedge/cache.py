@@ -65,7 +65,7 @@ def _read(path: Path, num_edges: int) -> Arrays | None:
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as entry:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as entry:
             arrays = {name: entry[name] for name in entry.files}
         checksum = arrays.pop("checksum")
         if arrays["weights"].shape == (num_edges,) and np.array_equal(checksum, _checksum(arrays)):

@@ -189,7 +189,7 @@ def read_npz(path: str | Path) -> ArrayGraph:
     """
     path = existing(path)
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             keys = set(arrays.files)
             if "edge_index" in keys:
                 nodes = int(arrays["num_nodes"]) if "num_nodes" in keys else None

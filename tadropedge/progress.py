@@ -31,7 +31,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Say what is being done right now."""
-        self._bar.set_postfix_str(text)
+        self._bar.set_postfix_str(text, refresh=False)  # a refresh would not wait
 
     def __enter__(self) -> Progress:
         return self

@@ -121,7 +121,7 @@ def _checked(
     size = float(np.linalg.norm(residual[:, :used]))
     skew = float(np.linalg.norm(vectors[:, :used].T @ vectors[:, :used] - np.eye(used)))
     gap = float(values[count] - values[count - 1]) if 0 < count < len(values) else np.inf
-    rounding = 100 * EPSILON * norm * np.sqrt(used)
+    rounding = 200 * EPSILON * norm * np.sqrt(used)
     limit = max(rounding, tolerance / 2 * gap if np.isfinite(gap) else rounding)
     if size > limit or skew > 1e-8:
         return None, f"residual {size:.1e} above {limit:.1e}" if size > limit else "vectors not orthogonal"

@@ -1,0 +1,46 @@
+"""Fixtures: where the real data is, and every device there is."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from tadropedge.data.planetoid import citation_graph
+
+
+def data_root() -> Path:
+    """The folder with real data: ``TADROPEDGE_DATA``, else ``../shared/data`` beside the project."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("TADROPEDGE_DATA", beside))
+
+
+def need_data(path: Path) -> Path:
+    """Skip where there is no data, but never in CI, which has it."""
+    if not path.exists():
+        reason = f"no data at {path}: set TADROPEDGE_DATA"
+        assert os.environ.get("CI") != "true", reason
+        pytest.skip(reason)
+    return path
+
+
+@pytest.fixture(scope="session")
+def citation():
+    """A function from a name to its citation graph, read once."""
+    need_data(data_root() / "planetoid")
+    return cache(lambda name: citation_graph(name, data_root()))
+
+
+@pytest.fixture(scope="session")
+def large_graphs():
+    """The folder with the larger graphs."""
+    return need_data(data_root() / "graphs")
+
+
+@pytest.fixture(params=["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
+def device(request):
+    """Every device there is."""
+    return torch.device(request.param)

@@ -1,0 +1,110 @@
+import logging
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from graphs import ZOO, star, weighted
+
+from tadropedge import (
+    RepeatedEigenvalueWarning,
+    TadropedgeError,
+    aggregate_resistance,
+    effective_resistance,
+    resistance,
+)
+from tadropedge.pyg import AddResistance
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often weights were really computed."""
+    calls = []
+    original = resistance._aggregate
+    monkeypatch.setattr(resistance, "_aggregate", lambda *a: calls.append(a) or original(*a))
+    return calls
+
+
+def test_computed_once_for_each_graph_and_setting(tmp_path, counted):
+    karate = ZOO["karate"]
+    first = aggregate_resistance(karate, 4, cache_dir=tmp_path)
+    assert torch.equal(aggregate_resistance(karate, 4, cache_dir=tmp_path), first)
+    assert len(counted) == 1
+    for other in (
+        lambda: aggregate_resistance(karate, 3, cache_dir=tmp_path),
+        lambda: aggregate_resistance(karate, desired_clusters=4, cache_dir=tmp_path),
+        lambda: aggregate_resistance(karate, 4, laplacian="normalized", cache_dir=tmp_path),
+        lambda: aggregate_resistance(karate, 4, tolerance=1e-6, cache_dir=tmp_path),
+        lambda: aggregate_resistance(weighted(karate), 4, cache_dir=tmp_path),
+    ):
+        other()
+    assert len(counted) == 6
+    assert len(list(tmp_path.glob("*.npz"))) == 6
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_nothing_is_written_unasked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    aggregate_resistance(ZOO["karate"], 4)
+    effective_resistance(ZOO["karate"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "garbage", "empty", "wrong length", "other checksum"])
+def test_damaged_entries_are_computed_again(tmp_path, counted, damage, caplog):
+    karate = ZOO["karate"]
+    first = aggregate_resistance(karate, 4, cache_dir=tmp_path)
+    (entry,) = tmp_path.glob("*.npz")
+    content = entry.read_bytes()
+    if damage == "wrong length":
+        np.savez(entry, weights=np.ones(3), widened=np.zeros(2), checksum=np.zeros(32, np.uint8))
+    elif damage == "other checksum":
+        np.savez(entry, weights=np.ones(78), widened=np.zeros(2), checksum=np.zeros(32, np.uint8))
+    else:
+        middle = len(content) // 2
+        entry.write_bytes(
+            {
+                "cut": content[:middle],
+                "flipped": content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :],
+                "garbage": b"not a zip file",
+                "empty": b"",
+            }[damage]
+        )
+    with caplog.at_level(logging.WARNING, logger="tadropedge"):
+        assert torch.equal(aggregate_resistance(karate, 4, cache_dir=tmp_path), first)
+    assert len(counted) == 2
+    assert "computed again" in caplog.text
+    assert entry.read_bytes() == content  # the entry is whole again
+
+
+def test_the_warning_is_part_of_the_answer(tmp_path):
+    for _ in range(2):
+        with pytest.warns(RepeatedEigenvalueWarning, match="in 1 of 1 components"):
+            aggregate_resistance(star(6), 2, cache_dir=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        effective_resistance(star(6), cache_dir=tmp_path)
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="disk full"):
+        aggregate_resistance(ZOO["karate"], 4, cache_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(TadropedgeError, match="cannot write to the cache directory"):
+        aggregate_resistance(ZOO["karate"], 4, cache_dir=tmp_path / "file")
+
+
+def test_transform_uses_the_cache(tmp_path, counted):
+    from torch_geometric.datasets import KarateClub
+
+    for _ in range(2):
+        AddResistance(q=4, cache_dir=tmp_path)(KarateClub()[0])
+    assert len(counted) == 1

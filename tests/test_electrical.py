@@ -1,0 +1,132 @@
+import dense
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from graphs import ZOO, complete, cycle, edge_lists, of, path, relabel, union
+from hypothesis import given, settings
+
+from tadropedge import ConvergenceError, Graph, TadropedgeError, effective_resistance, electrical
+from tadropedge.bridges import bridges
+from tadropedge.electrical import conjugate_gradients, laplacian_solver
+
+
+@settings(deadline=None)
+@given(edge_lists())
+def test_bridges_are_networkx_bridges(case):
+    arcs, n = case
+    graph = Graph.from_edge_index(arcs, n)
+    network = nx.Graph(graph.pairs.T.tolist())
+    expected = {tuple(sorted(edge)) for edge in nx.bridges(network)}
+    assert {tuple(edge) for edge in graph.pairs[:, bridges(graph)].T.tolist()} == expected
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_against_the_dense_definition(name):
+    ours = effective_resistance(ZOO[name])
+    assert ours.dtype == torch.float64
+    assert ours.numpy() == pytest.approx(dense.effective_resistance(ZOO[name]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, graph in ZOO.items() if graph.weight is None])
+def test_sum_is_nodes_minus_components_and_bridges_are_one(name):
+    graph = ZOO[name]
+    ours = effective_resistance(graph)
+    assert float(ours.sum()) == pytest.approx(graph.num_nodes - graph.components.count)
+    cut = bridges(graph)
+    assert ours[cut].tolist() == [1.0] * int(cut.sum())
+    assert bool((ours[~cut] < 1).all())
+
+
+def test_closed_forms():
+    assert effective_resistance(path(7)).tolist() == [1.0] * 6
+    assert effective_resistance(cycle(8)).numpy() == pytest.approx(7 / 8)
+    assert effective_resistance(complete(9)).numpy() == pytest.approx(2 / 9)
+    parallel = Graph.from_edge_index([[0, 1, 0], [1, 2, 2]], edge_weight=[1.0, 2.0, 4.0])
+    # 1 and 2 in series are 2/3, beside 4: the edge of weight 4 sees 1 / (4 + 2/3)
+    assert float(effective_resistance(parallel)[1]) == pytest.approx(1 / (4 + 2 / 3))
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A random graph of 800 nodes, above the size that a sketch still inverts, with a few bridges."""
+    graph = of(nx.gnm_random_graph(800, 2400, seed=1))
+    return union(graph, path(4))
+
+
+@pytest.mark.parametrize("factorised", [True, False])
+def test_sketch_has_the_stated_error(large, monkeypatch, factorised):
+    if not factorised:
+        monkeypatch.setattr(electrical, "FACTOR_CYCLES", 0)
+    exact = effective_resistance(large, method="exact")
+    cut = bridges(large)
+    for error in (0.2, 0.1):
+        ours = effective_resistance(large, method="sketch", relative_error=error, seed=4)
+        relative = ((ours - exact) / exact)[~cut]
+        assert float(relative.square().mean().sqrt()) <= 1.05 * error
+        assert abs(float(relative.mean())) <= error / 5
+        assert ours[cut].tolist() == [1.0] * int(cut.sum())
+        assert float(ours.sum()) == pytest.approx(large.num_nodes - large.components.count)
+        assert float(ours.max()) <= 1
+
+
+def test_sketch_is_a_pure_function_of_its_seed(large):
+    once = effective_resistance(large, method="sketch", relative_error=0.3, seed=1)
+    assert torch.equal(once, effective_resistance(large, method="sketch", relative_error=0.3, seed=1))
+    assert not torch.equal(once, effective_resistance(large, method="sketch", relative_error=0.3, seed=2))
+
+
+def test_medium_parts_are_exact_by_default(large):
+    assert torch.equal(effective_resistance(large), effective_resistance(large, method="exact"))
+    reference = dense.effective_resistance(large)
+    assert effective_resistance(large).numpy() == pytest.approx(reference, abs=1e-10)
+
+
+def test_relabelling(large):
+    other, place = relabel(large, torch.from_numpy(np.random.default_rng(0).permutation(large.num_nodes)))
+    assert effective_resistance(other)[place].numpy() == pytest.approx(effective_resistance(large).numpy(), abs=1e-10)
+
+
+def test_laplacian_solvers_against_the_pseudo_inverse(monkeypatch):
+    L = sp.csr_matrix(dense.laplacian(dense.adjacency(ZOO["weighted"])))
+    b = np.random.default_rng(0).standard_normal((L.shape[0], 5))
+    expected = np.linalg.pinv(L.toarray()) @ b
+    assert laplacian_solver(L)(b) == pytest.approx(expected, abs=1e-10)
+    monkeypatch.setattr(electrical, "FACTOR_CYCLES", 0)
+    assert laplacian_solver(L)(b) == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(ConvergenceError, match="did not reach a relative residual of 1e-08 in 2 steps"):
+        conjugate_gradients(L, b, steps=2)
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
+def test_citation_graphs(citation, name):
+    graph = citation(name)
+    ours = effective_resistance(graph, relative_error=0.3)
+    assert float(ours.sum()) == pytest.approx(graph.num_nodes - graph.components.count)
+    assert bool((ours[bridges(graph)] == 1).all())
+
+
+BAD = {
+    "not a graph": (lambda: effective_resistance([1, 2]), "expected a tadropedge.Graph, got list"),
+    "no edges": (lambda: effective_resistance(Graph.from_edge_index([[], []], 2)), "2 nodes and no edges"),
+    "method": (
+        lambda: effective_resistance(path(3), method="jl"),
+        "unknown method 'jl'; choose from auto, exact, sketch",
+    ),
+    "error": (lambda: effective_resistance(path(3), relative_error=0), "between 0 and 1, got 0"),
+    "seed": (lambda: effective_resistance(path(3), seed=-1), "seed must be a whole number of at least 0, got -1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    call, message = BAD[name]
+    with pytest.raises(TadropedgeError, match=message):
+        call()
+
+
+def test_too_large_for_an_exact_answer(large, monkeypatch):
+    monkeypatch.setattr(electrical, "MOST_EXACT", 100)
+    with pytest.raises(TadropedgeError, match="use method='sketch'"):
+        effective_resistance(large, method="exact")

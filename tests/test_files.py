@@ -1,0 +1,127 @@
+import gzip
+
+import numpy as np
+import pytest
+from graphs import ZOO
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tadropedge import Graph, TadropedgeError
+
+TEXTS = {
+    "edges.csv": "source,target\n10,20\n20,30\n30,30\n20,10\n",
+    "edges.tsv": "10\t20\n20\t30\n",
+    "edges.txt": "# a comment\n% another\n10 20\n\n  20   30 \n",
+    "commas.txt": "10,20\n20,30\n",
+    "dos.csv": "10,20\r\n20,30\r\n",
+    "bom.csv": "\ufeff10,20\n20,30\n",
+    "ids": "10 20\n20 30",
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", TEXTS)
+def test_integer_ids(name, packed, tmp_path):
+    file = tmp_path / (name + ".gz" * packed)
+    content = TEXTS[name].encode()
+    file.write_bytes(gzip.compress(content) if packed else content)
+    graph = Graph.from_file(file)
+    assert graph.node_ids == (10, 20, 30)
+    assert graph.pairs.tolist() == [[0, 1], [1, 2]]
+    assert graph.weight is None
+
+
+def test_string_ids_quotes_and_weights(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text('"Smith, Ann",Bob,2.5\nBob,zoé,1\n')
+    graph = Graph.from_file(file)
+    assert graph.node_ids == ("Bob", "Smith, Ann", "zoé")
+    assert graph.pairs.tolist() == [[0, 0], [1, 2]]
+    assert graph.weight.tolist() == [2.5, 1.0]
+    assert graph.node_index["zoé"] == 2
+    assert Graph.from_file(file, weighted=False).weight is None
+
+
+def test_integer_ids_with_weights_and_negative_ids(tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("-5 7 0.5\n7 100000000000 2e-3\n")
+    graph = Graph.from_file(file)
+    assert graph.node_ids == (-5, 7, 100000000000)
+    assert graph.weight.tolist() == [0.5, 0.002]
+
+
+def test_known_number_of_nodes_keeps_isolated_nodes(tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("0 3\n3 4\n")
+    assert Graph.from_file(file).num_nodes == 3
+    graph = Graph.from_file(file, num_nodes=6)
+    assert graph.num_nodes == 6
+    assert graph.pairs.tolist() == [[0, 3], [3, 4]]
+
+
+def test_header_can_be_forced(tmp_path):
+    file = tmp_path / "edges.csv"
+    file.write_text("alice,bob\nbob,carol\n")
+    assert Graph.from_file(file).num_edges == 2
+    assert Graph.from_file(file, header=True).num_edges == 1
+    file.write_text("u,v\nv,w\n")
+    assert Graph.from_file(file, header=False).num_edges == 2
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(ZOO)), st.sampled_from([",", "\t", " "]), st.booleans())
+def test_round_trip(tmp_path, name, mark, words):
+    graph = ZOO[name]
+    file = tmp_path / f"round{ord(mark)}{words}.txt"
+    label = (lambda i: f"n{i:03d}") if words else str
+    lines = [mark.join((label(i), label(j))) for i, j in graph.pairs.T.tolist()]
+    file.write_text("\n".join(lines))
+    again = Graph.from_file(file)
+    ids = np.array([int(str(node).lstrip("n")) for node in again.node_ids])
+    assert ids[again.pairs.numpy()].tolist() == graph.pairs.tolist()
+
+
+BAD = {
+    "columns": ("e.csv", "1,2\n\n# note\n3,4,5\n", r"e\.csv:4: expected 2 columns, got 3"),
+    "late": ("e.csv", "1,2\n" * 16 + "7\n", r"e\.csv:17: expected 2 columns, got 1"),
+    "too many": ("e.txt", "1 2 3 4\n", r"e\.txt:1: expected 2 or 3 columns \(source, target, weight\), got 4"),
+    "one column": ("e.txt", "12\n", r"e\.txt:1: expected 2 or 3 columns"),
+    "empty id": ("e.csv", "1,2\n,4\n", r"e\.csv:2: empty node id"),
+    "weight word": ("e.csv", "1,2,x\n", r"e\.csv:1: weight 'x' is not a number"),
+    "weight sign": ("e.csv", "1,2,1\n2,3,-4\n", r"e\.csv:2: weight '-4' must be positive and finite"),
+    "weight nan": ("e.csv", "1,2,nan\n", r"e\.csv:1: weight 'nan' must be positive and finite"),
+    "nothing": ("e.csv", "# only a comment\n", r"e\.csv: no edges in the file"),
+    "header only": ("e.csv", "source,target\n", r"e\.csv: no edges in the file"),
+    "binary": ("e.txt", b"\xff\xfe\x00\x01", r"e\.txt: not a UTF-8 text file"),
+    "gzip": ("e.csv.gz", b"no gzip at all", r"e\.csv\.gz: damaged gzip file"),
+    "cut gzip": ("e.csv.gz", gzip.compress(b"1,2\n" * 99)[:-9], r"e\.csv\.gz: damaged gzip file"),
+    "npz": ("e.npz", b"PK but not a zip", r"e\.npz: not an \.npz file of plain arrays"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(name, tmp_path):
+    file, content, message = BAD[name]
+    file = tmp_path / file
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(TadropedgeError, match=message):
+        Graph.from_file(file)
+
+
+def test_missing_file_and_words_for_numbers(tmp_path):
+    with pytest.raises(TadropedgeError, match=r"no such file: '.*nowhere\.csv'"):
+        Graph.from_file(tmp_path / "nowhere.csv")
+    file = tmp_path / "e.csv"
+    file.write_text("a,b\n")
+    with pytest.raises(TadropedgeError, match=r"num_nodes=4 needs integer ids, found 'a'"):
+        Graph.from_file(file, num_nodes=4)
+
+
+def test_npz_is_never_unpickled(tmp_path):
+    file = tmp_path / "hostile.npz"
+    np.savez(file, edge_index=np.array([print, print], dtype=object))
+    with pytest.raises(TadropedgeError, match=r"not an \.npz file of plain arrays"):
+        Graph.from_file(file)
+    np.savez(file, features=np.ones(3))
+    with pytest.raises(TadropedgeError, match=r"expected an array 'edge_index' .* found features"):
+        Graph.from_file(file)

@@ -1,0 +1,165 @@
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from dense import laplacian
+from graphs import ZOO, clusters, cycle, of, spider, star, union
+
+from tadropedge import ConvergenceError
+from tadropedge.blocks import blocks
+from tadropedge.spectrum import SOLVERS, cluster_counts, cluster_subspaces, gap_window, ladder
+from tadropedge.spectrum.clusters import Clusters
+from tadropedge.spectrum.ladder import climb
+from tadropedge.spectrum.solvers import dense as dense_solver
+
+ITERATIVE = ["shift-invert", "lobpcg", "lanczos"]
+
+
+def null_vector(n):
+    return np.full(n, n**-0.5)
+
+
+@pytest.mark.parametrize("kind", ["combinatorial", "normalized"])
+@pytest.mark.parametrize("name", ZOO)
+def test_blocks_hold_every_component_once(name, kind):
+    graph = ZOO[name]
+    whole = laplacian(graph.adjacency().toarray(), kind)
+    seen_edges, seen_nodes = [], []
+    for block in blocks(graph):
+        dense = block.dense_laplacian(kind)
+        for member in range(block.count):
+            nodes = block.nodes[member]
+            assert np.allclose(dense[member], whole[np.ix_(nodes, nodes)])
+            assert np.linalg.eigvalsh(dense[member])[-1] <= block.norms(kind)[member] + 1e-12
+        if block.count == 1:
+            assert np.allclose(block.sparse_laplacian(kind).toarray(), dense[0])
+        ends = np.stack((block.nodes[block.member, block.low], block.nodes[block.member, block.high]))
+        assert ends.tolist() == graph.pairs.numpy()[:, block.edges].tolist()
+        seen_edges += block.edges.tolist()
+        seen_nodes += block.nodes.ravel().tolist()
+    assert sorted(seen_edges) == list(range(graph.num_edges))
+    assert len(set(seen_nodes)) == len(seen_nodes)
+
+
+def test_many_small_components_are_few_blocks():
+    graph = union(*(cycle(3 + place % 4) for place in range(60)))
+    found = list(blocks(graph))
+    assert [block.size for block in found] == [3, 4, 5, 6]
+    assert [block.count for block in found] == [15] * 4
+
+
+def test_closed_forms_of_the_spectrum():
+    (path,) = cluster_subspaces(ZOO["path"], Clusters(q=3))
+    assert path.values[0] == pytest.approx(2 - 2 * np.cos(np.pi * np.arange(9) / 9))
+    (ring,) = cluster_subspaces(ZOO["cycle"], Clusters(q=3))
+    assert np.sort(ring.values[0]) == pytest.approx(np.sort(2 - 2 * np.cos(2 * np.pi * np.arange(10) / 10)))
+    (clique,) = cluster_subspaces(ZOO["complete"], Clusters(q=1), laplacian="normalized")
+    assert clique.values[0] == pytest.approx([0] + [6 / 5] * 5)
+
+
+@pytest.mark.parametrize("solver", ITERATIVE)
+@pytest.mark.parametrize("kind", ["combinatorial", "normalized"])
+@pytest.mark.parametrize(("graph", "q"), [(spider(7, 90), 3), (cycle(600), 2), (clusters([300, 300], 0.03, 0.001), 2)])
+def test_solvers_find_the_whole_dense_subspace(graph, q, kind, solver):
+    """Repeated eigenvalues included: a spider's lowest is six-fold, a cycle's are double."""
+    (ours,) = cluster_subspaces(graph, Clusters(q=q), kind, solver)
+    values, vectors = np.linalg.eigh(laplacian(graph.adjacency().toarray(), kind))
+    count = int(ours.counts[0])
+    assert values[count] - values[count - 1] > 1e-7
+    assert count == q or values[q] - values[q - 1] < 1e-9
+    assert ours.values[0, :count] == pytest.approx(values[:count], abs=1e-10)
+    V, W = ours.vectors[0], vectors[:, :count]
+    order = ours.block.nodes[0]
+    assert np.abs(V @ V.T - (W @ W.T)[np.ix_(order, order)]).max() < 1e-8
+    assert ours.error[0] < 1e-5
+
+
+def test_iterative_solvers_agree_with_dense_on_values():
+    L = sp.csr_matrix(laplacian(of(nx.grid_2d_graph(17, 20)).adjacency().toarray()))
+    expected = np.linalg.eigvalsh(L.toarray())[:3]
+    for name in ITERATIVE:
+        values, vectors = SOLVERS[name](L, null_vector(340), 3)
+        assert values == pytest.approx(expected, abs=1e-9)
+        assert vectors.T @ vectors == pytest.approx(np.eye(3), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "spectrum", "count"),
+    [
+        (3, [0, 0.1, 0.2, 5, 5.1, 5.2], 3),  # the gap right above three
+        (3, [0, 0.1, 5, 5.1, 5.2, 5.3], 2),  # a larger gap below it
+        (3, [0, 0.1, 0.2, 0.3, 9, 9.1], 4),  # a larger gap above it
+        (3, [0, 9, 9.1, 9.4, 9.6, 9.7], 3),  # the gap above the constant vector does not count
+        (4, [0, 1, 2, 3, 4, 5], 4),  # equal gaps: the nearest to α
+        (6, [0, 1, 2, 3, 4, 5], 5),  # never above n − 1
+        (1, [0, 1, 2, 3, 4, 5], 1),
+    ],
+)
+def test_eigengap(alpha, spectrum, count):
+    values = np.array([spectrum], dtype=float)
+    counts, widened = cluster_counts(values, 6, np.array([10.0]), Clusters(desired=alpha))
+    assert counts.tolist() == [count]
+    assert not widened.any()
+
+
+def test_window_as_documented():
+    assert [gap_window(alpha) for alpha in (1, 2, 3, 4, 7)] == [(1, 1), (2, 3), (2, 4), (2, 6), (4, 10)]
+
+
+def test_repeated_eigenvalue_takes_the_whole_space_or_asks_for_more():
+    values = np.array([[0, 1, 1, 1, 4.0]])
+    assert cluster_counts(values, 5, np.array([8.0]), Clusters(q=2))[0].tolist() == [4]
+    assert cluster_counts(values[:, :3], 5, np.array([8.0]), Clusters(q=2))[0].tolist() == [0]
+    assert cluster_counts(values, 5, np.array([8.0]), Clusters(q=5))[0].tolist() == [5]
+
+
+def broken(*_):
+    raise RuntimeError("no luck")
+
+
+def sloppy(L, null, k):
+    values, vectors = dense_solver(L, null, k)
+    return values, np.linalg.qr(vectors + 1e-4 * np.random.default_rng(0).standard_normal(vectors.shape))[0]
+
+
+def poisoned(L, null, k):
+    return np.full(k, np.nan), np.full((L.shape[0], k), np.nan)
+
+
+@pytest.mark.parametrize("bad", [broken, sloppy, poisoned])
+def test_a_failed_solver_falls_through_to_the_next(monkeypatch, bad):
+    L = sp.csr_matrix(laplacian(cycle(600).adjacency().toarray()))
+    monkeypatch.setitem(ladder.SOLVERS, "shift-invert", bad)
+    found = climb(L, null_vector(600), 4.0, Clusters(q=3), "auto", 1e-8)
+    assert found.solver == "lobpcg"
+
+
+def test_when_all_fail_the_error_says_what_was_tried_and_what_to_do(monkeypatch):
+    L = sp.csr_matrix(laplacian(cycle(600).adjacency().toarray()))
+    for name in SOLVERS:
+        monkeypatch.setitem(ladder.SOLVERS, name, sloppy if name == "lanczos" else broken)
+    with pytest.raises(ConvergenceError) as caught:
+        climb(L, null_vector(600), 4.0, Clusters(q=3), "auto", 1e-8)
+    message = str(caught.value)
+    assert "600 nodes and 600 edges" in message
+    assert "shift-invert: no luck" in message
+    assert "lanczos: residual" in message
+    assert "choose another q" in message
+
+
+def test_pyamg_may_be_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyamg", None)
+    L = sp.csr_matrix(laplacian(cycle(600).adjacency().toarray()))
+    with pytest.raises(ConvergenceError, match=r"lobpcg: pyamg is not installed: pip install 'tadropedge\[lab\]'"):
+        climb(L, null_vector(600), 4.0, Clusters(q=3), "lobpcg", 1e-8)
+
+
+def test_a_hopeless_multiplicity_is_named():
+    with pytest.raises(ConvergenceError, match=r"repeated too often|repeated more than"):
+        list(cluster_subspaces(star(900), Clusters(q=3), solver="shift-invert"))
+
+
+def test_dense_ends_the_ladder_for_a_star():
+    (modes,) = cluster_subspaces(star(600), Clusters(q=3))
+    assert modes.counts.tolist() == [600]
+    assert modes.widened.tolist() == [True]
