@@ -162,10 +162,10 @@ def _degrees(kept: Tensor, pattern: Pattern, start: float) -> Tensor:
     degrees = kept.new_full((*kept.shape[:-1], pattern.num_nodes), start)
     low, high = pattern.pairs
     if kept.shape[-1] == pattern.num_pairs:
-        degrees = degrees.scatter_add(-1, low.expand_as(kept), kept)
+        degrees.scatter_add_(-1, low.expand_as(kept), kept)
         return degrees.scatter_add_(-1, high.expand_as(kept), kept)
     rows = torch.cat((low, high))
-    return degrees.scatter_add(-1, rows.expand_as(kept), kept)
+    return degrees.scatter_add_(-1, rows.expand_as(kept), kept)
 
 
 def _safe_power(degrees: Tensor, power: float) -> Tensor:
