@@ -126,18 +126,21 @@ def signed(word: int) -> int:
     return word - 2**64 if word >= 2**63 else word
 
 
-def key(seed: int, epoch: int) -> tuple[int, int]:
-    """The odd multiplier and the offset of (seed, epoch), as signed 64-bit integers."""
-    state = mix((mix((seed + GOLDEN) & MASK) + epoch * GOLDEN) & MASK)
+def key(seed: int, epoch: int, stream: int = 0) -> tuple[int, int]:
+    """The odd multiplier and the offset of (seed, epoch), as signed 64-bit integers.
+
+    ``stream`` sets independent uses of one seed apart: the layers of a network, its dropout.
+    """
+    state = mix((mix((seed + (stream + 1) * GOLDEN) & MASK) + epoch * GOLDEN) & MASK)
     multiplier = mix((state + STREAMS["multiplier"] * GOLDEN) & MASK) | 1
     offset = mix((state + STREAMS["offset"] * GOLDEN) & MASK)
     return signed(multiplier), signed(offset)
 
 
-def key_tensor(seed: Tensor, epoch: Tensor) -> tuple[Tensor, Tensor]:
+def key_tensor(seed: Tensor, epoch: Tensor, stream: int = 0) -> tuple[Tensor, Tensor]:
     """:func:`key` on int64 tensors: for code that must not leave the device or is compiled."""
     golden = signed(GOLDEN)
-    state = mix_tensor(mix_tensor(seed + golden) + epoch * golden)
+    state = mix_tensor(mix_tensor(seed + signed((stream + 1) * GOLDEN & MASK)) + epoch * golden)
     multiplier = mix_tensor(state + signed(STREAMS["multiplier"] * GOLDEN & MASK)) | 1
     offset = mix_tensor(state + signed(STREAMS["offset"] * GOLDEN & MASK))
     return multiplier, offset

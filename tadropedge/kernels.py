@@ -1,0 +1,89 @@
+"""Triton kernels. Imported only where there is a GPU, or Triton's interpreter stands in for one (TRITON_INTERPRET=1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from tadropedge.sparse import Csr
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _spmm(
+    crow: Any,
+    col: Any,
+    values: Any,
+    x: Any,
+    out: Any,
+    rows: Any,
+    features: Any,
+    values_step: Any,
+    x_step: Any,
+    BLOCK: tl.constexpr,
+) -> None:
+    """One row of one trial: the sum over the row's entries of value times row of x."""
+    row, trial, part = tl.program_id(0), tl.program_id(1).to(tl.int64), tl.program_id(2)
+    place = part * BLOCK + tl.arange(0, BLOCK)
+    inside = place < features
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    begin, end = tl.load(crow + row), tl.load(crow + row + 1)
+    for entry in range(begin, end):
+        other = tl.load(col + entry).to(tl.int64)
+        value = tl.load(values + trial * values_step + entry)
+        total += value * tl.load(x + trial * x_step + other * features + place, mask=inside, other=0.0)
+    tl.store(out + (trial * rows + row) * features + place, total, mask=inside)
+
+
+def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
+    """``A x`` for a whole batch in one launch; a missing trials axis is read again for every trial."""
+    trials = max(values.shape[0] if values.dim() == 2 else 1, x.shape[0] if x.dim() == 3 else 1)
+    features = x.shape[-1]
+    values, x = values.contiguous(), x.contiguous()
+    out = torch.empty((trials, places.num_rows, features), dtype=x.dtype, device=x.device)
+    block = min(256, triton.next_power_of_2(features))
+    grid = (places.num_rows, trials, triton.cdiv(features, block))
+    _spmm[grid](
+        places.crow,
+        places.col,
+        values,
+        x,
+        out,
+        places.num_rows,
+        features,
+        values.shape[-1] if values.dim() == 2 and values.shape[0] > 1 else 0,
+        x.shape[-2] * features if x.dim() == 3 and x.shape[0] > 1 else 0,
+        BLOCK=block,
+        num_warps=max(1, min(4, block // 128)),
+    )
+    return out
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _dropout(
+    h: Any, out: Any, multiplier: Any, offset: Any, limit: Any, scale: Any, entries: Any, BLOCK: tl.constexpr
+) -> None:
+    """The coins of ``tadropedge.sampling`` for the entries of one trial, in registers."""
+    trial = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < entries
+    word = (place + 1).to(tl.uint64) * 0x9E3779B97F4A7C15
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB
+    word = word ^ (word >> 31)
+    coin = word.to(tl.int64) * tl.load(multiplier + trial) + tl.load(offset + trial)
+    kept = coin < tl.load(limit + trial)
+    value = tl.load(h + trial * entries + place, mask=inside, other=0.0)
+    tl.store(out + trial * entries + place, tl.where(kept, value * tl.load(scale + trial), 0.0), mask=inside)
+
+
+def dropout(h: Tensor, multiplier: Tensor, offset: Tensor, limit: Tensor, scale: Tensor) -> Tensor:
+    """Drop entries of contiguous ``h [T, N, F]``: one read and one write."""
+    out = torch.empty_like(h)
+    entries = h.shape[1] * h.shape[2]
+    block = 1024
+    _dropout[(triton.cdiv(entries, block), h.shape[0])](h, out, multiplier, offset, limit, scale, entries, BLOCK=block)
+    return out

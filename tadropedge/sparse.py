@@ -1,0 +1,111 @@
+"""Batched sparse products: one CSR pattern, values per trial, a dense block per trial.
+
+On a GPU a Triton kernel does the whole batch in one launch; elsewhere torch's CSR product does one trial after the
+other. Both give ``out[t] = A_t @ x[t]``, where the trials axis of the values or of x may be missing.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """The places of the entries of an ``[rows, cols]`` matrix: ``crow [rows + 1]``, ``col [E]``."""
+
+    crow: Tensor
+    col: Tensor
+    num_cols: int
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.crow.shape[0] - 1
+
+    @cached_property
+    def row(self) -> Tensor:
+        """The row of each entry, ``[E]`` int64."""
+        counts = self.crow.diff().to(torch.int64)
+        rows = torch.arange(self.num_rows, device=self.col.device)
+        return torch.repeat_interleave(rows, counts, output_size=self.col.shape[0])
+
+    @cached_property
+    def turned(self) -> tuple[Csr, Tensor]:
+        """The transposed places, and the permutation ``[E]`` that brings values there."""
+        order = torch.argsort(self.col.to(torch.int64), stable=True)
+        crow = torch.zeros(self.num_cols + 1, dtype=torch.int64, device=self.col.device)
+        crow[1:] = torch.bincount(self.col, minlength=self.num_cols).cumsum(0)
+        return Csr(crow.to(self.crow.dtype), self.row[order].to(self.col.dtype), self.num_rows), order
+
+
+def sparse_product(places: Csr, values: Tensor, x: Tensor, *, symmetric: bool = False) -> Tensor:
+    """``A x`` for values ``[E]`` or ``[T, E]`` and x ``[cols, F]`` or ``[T, cols, F]``, with gradients to both.
+
+    ``symmetric`` says that A equals its transpose, which saves a permutation in the backward pass.
+
+    >>> places = Csr(torch.tensor([0, 1, 3]), torch.tensor([1, 0, 1]), 2)
+    >>> sparse_product(places, torch.tensor([1.0, 2.0, 3.0]), torch.eye(2)).tolist()
+    [[0.0, 1.0], [2.0, 3.0]]
+    """
+    product: Tensor = _Product.apply(values, x, places, symmetric)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _Product(torch.autograd.Function):
+    """A x with the gradients Aᵀ g for x and, only where asked, g_i · x_j for each entry (i, j)."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, x: Tensor, places: Csr, symmetric: bool) -> Tensor:
+        ctx.save_for_backward(values, x)
+        ctx.places, ctx.symmetric = places, symmetric
+        return multiply(places, values, x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        values, x = ctx.saved_tensors
+        places: Csr = ctx.places
+        for_values = for_x = None
+        if ctx.needs_input_grad[0]:
+            rows, cols = gradient.index_select(-2, places.row), x.index_select(-2, places.col)
+            for_values = (rows * cols).sum(dim=-1).sum_to_size(values.shape)
+        if ctx.needs_input_grad[1]:
+            turned, order = (places, None) if ctx.symmetric else places.turned
+            there = values if order is None else values.index_select(-1, order)
+            for_x = multiply(turned, there, gradient.contiguous()).sum_to_size(x.shape)
+        return for_values, for_x, None, None
+
+
+def multiply(places: Csr, values: Tensor, x: Tensor) -> Tensor:
+    """``A x`` without gradients."""
+    if values.dim() == 1 and x.dim() == 2:
+        return multiply(places, values[None], x[None])[0]
+    if x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
+        from tadropedge.kernels import spmm
+
+        return spmm(places, values, x)
+    trials = max(values.shape[0] if values.dim() == 2 else 1, x.shape[0] if x.dim() == 3 else 1)
+    matrices = values if values.dim() == 2 else values[None]
+    blocks = x if x.dim() == 3 else x[None]
+    shape = (places.num_rows, places.num_cols)
+    _hush_beta_warning()
+    products = []
+    for trial in range(trials):
+        mine = matrices[trial if len(matrices) > 1 else 0]
+        matrix = torch.sparse_csr_tensor(places.crow, places.col, mine, shape, check_invariants=False)
+        products.append(matrix @ blocks[trial if len(blocks) > 1 else 0])
+    return products[0][None] if trials == 1 else torch.stack(products)
+
+
+@cache
+def _hush_beta_warning() -> None:
+    """Torch says once a process that CSR tensors are in beta; users of this package need not hear it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        torch.eye(1).to_sparse_csr()

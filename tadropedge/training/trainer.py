@@ -1,0 +1,217 @@
+"""The trainer: T models at once, each with its own start, settings, noise, subgraphs and split.
+
+An epoch reads top to bottom: draw, forward, loss, step, evaluate, keep the best. Nothing in it leaves the device, so
+on a GPU one epoch is captured as a CUDA graph and replayed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tadropedge.errors import lookup
+from tadropedge.graph import Graph
+from tadropedge.nn.backbones import Backbone
+from tadropedge.nn.layers import Operator, Parameters, Sparse
+from tadropedge.training.config import SELECTIONS, Architecture, Outcome, Trial
+from tadropedge.training.edges import Subgraphs, keep_matrix
+from tadropedge.training.noise import Dropout
+from tadropedge.training.optimizer import Adam
+
+METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is learned: the graph, the features (dense ``[N, F]`` or sparse), the labels ``[N]`` and the splits.
+
+    ``splits`` are triples of index tensors (train, validation, test); a trial names its own by number.
+    """
+
+    graph: Graph
+    features: Tensor | Sparse
+    num_features: int
+    labels: Tensor
+    num_classes: int
+    splits: Sequence[tuple[Tensor, Tensor, Tensor]]
+    weights: dict[str, Tensor]
+
+
+def train(
+    task: Task,
+    architecture: Architecture,
+    trials: Sequence[Trial],
+    *,
+    epochs: int = 400,
+    selection: str = "evaluation",
+    per_layer: bool = False,
+    keep_state: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> list[Outcome]:
+    """Train all ``trials`` and return their outcomes in order.
+
+    The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
+    or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
+    Trials of unlike structure (self weights, batch norm) are trained one group after the other.
+    """
+    lookup("selection", selection, SELECTIONS)
+    outcomes: dict[int, Outcome] = {}
+    groups: dict[tuple[bool, bool], list[int]] = {}
+    for place, trial in enumerate(trials):
+        groups.setdefault((trial.self_weight, trial.batch_norm), []).append(place)
+    for places in groups.values():
+        batch = Batch(task, architecture, [trials[place] for place in places], epochs, selection, per_layer, keep_state)
+        for place, outcome in zip(places, batch.run(progress), strict=True):
+            outcomes[place] = outcome
+    return [outcomes[place] for place in range(len(trials))]
+
+
+class Batch:
+    """Trials of one structure, as one program with a leading axis T."""
+
+    def __init__(
+        self,
+        task: Task,
+        architecture: Architecture,
+        trials: Sequence[Trial],
+        epochs: int,
+        selection: str,
+        per_layer: bool,
+        keep_state: bool,
+    ) -> None:
+        self.task, self.trials, self.epochs = task, trials, epochs
+        self.selection, self.keep_state = selection, keep_state
+        device = task.graph.device
+        self.device = device
+        self.backbone = Backbone(
+            architecture.backbone,
+            architecture.layers,
+            task.num_features,
+            architecture.hidden,
+            task.num_classes,
+            trials[0].self_weight,
+            trials[0].batch_norm,
+        )
+        seeds = [trial.seed for trial in trials]
+        self.parameters = self.backbone.initial(seeds, device)
+        self.running = self.backbone.running(len(trials), device)
+        self.epoch = torch.zeros((), dtype=torch.int64, device=device)
+        seed_tensor = torch.tensor(seeds, device=device)
+        self.subgraphs = Subgraphs(
+            task.graph,
+            keep_matrix(task.graph, trials, task.weights),
+            seed_tensor,
+            [trial.normalization for trial in trials],
+        )
+        self.num_draws = len(self.backbone.convolutions()) if per_layer else 1
+        self.noise = Dropout(self._column("dropout").flatten(), seed_tensor, self.epoch)
+        self.optimizer = Adam(self.parameters, self._column("learning_rate"), self._column("weight_decay"), self.epoch)
+        self.whole = self.subgraphs.whole()
+        self.masks = self._split_masks()
+        self.curves = torch.full((len(METRICS), epochs, len(trials)), float("nan"), device=device)
+        self.best_loss = torch.full((len(trials),), float("inf"), device=device)
+        self.best_state = {k: v.clone() for k, v in (self.parameters | self.running).items()} if keep_state else {}
+
+    def _column(self, name: str) -> Tensor:
+        values = [getattr(trial, name) for trial in self.trials]
+        return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
+
+    def _split_masks(self) -> list[Tensor]:
+        """For train, validation and test: weights ``[T, N]`` that sum to one over a trial's nodes."""
+        masks = []
+        for part in range(3):
+            rows = []
+            for trial in self.trials:
+                index = self.task.splits[trial.split][part].to(self.device)
+                row = torch.zeros(self.task.labels.shape[0], device=self.device)
+                rows.append(row.index_fill_(0, index, 1 / max(len(index), 1)))
+            masks.append(torch.stack(rows))
+        return masks
+
+    # -- one epoch --------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Draw, forward, loss, step, evaluate, keep the best."""
+        shifts: list[Operator] = [self.subgraphs.draw(self.epoch, layer) for layer in range(self.num_draws)]
+        for parameter in self.parameters.values():
+            parameter.requires_grad_(True)
+        logits = self.backbone(self.parameters, self.running, self.task.features, shifts, self.noise)
+        losses = self._losses(logits)  # [T, N]
+        train_loss = (losses * self.masks[0]).sum(dim=1)
+        gradients = torch.autograd.grad(train_loss.sum(), list(self.parameters.values()))
+        with torch.no_grad():
+            training_val_loss = (losses * self.masks[1]).sum(dim=1)
+            self.optimizer.step(gradients)
+            logits = self.backbone(self.parameters, self.running, self.task.features, [self.whole])
+            losses = self._losses(logits)
+            right = (logits.argmax(dim=-1) == self.task.labels).to(torch.float32)
+            val_loss = (losses * self.masks[1]).sum(dim=1) if self.selection == "evaluation" else training_val_loss
+            row = torch.stack(
+                (train_loss, val_loss, (right * self.masks[1]).sum(dim=1), (right * self.masks[2]).sum(dim=1))
+            )
+            self.curves.index_copy_(1, self.epoch[None], row[:, None, :])
+            self._keep_best(val_loss)
+            self.epoch += 1
+
+    def _losses(self, logits: Tensor) -> Tensor:
+        """Cross-entropy of every node in every trial, ``[T, N]``; nodes without a label count as class 0 and 0."""
+        labels = self.task.labels.clamp_min(0).expand(logits.shape[0], -1)
+        return -logits.log_softmax(dim=-1).gather(-1, labels[..., None])[..., 0]
+
+    def _keep_best(self, val_loss: Tensor) -> None:
+        better = val_loss < self.best_loss  # NaN is never better
+        self.best_loss.copy_(torch.where(better, val_loss, self.best_loss))
+        if self.keep_state:
+            now = self.parameters | self.running
+            for name, best in self.best_state.items():
+                mine = better.view(-1, *[1] * (best.dim() - 1))
+                best.copy_(torch.where(mine, now[name], best))
+
+    # -- all epochs -------------------------------------------------------------------------------------
+
+    def run(self, progress: Callable[[int], None] | None = None) -> list[Outcome]:
+        """Run all epochs and read the outcomes."""
+        advance = self._captured() if self.device.type == "cuda" else self.step
+        done = int(self.epoch)
+        for epoch in range(done, self.epochs):
+            advance()
+            if progress is not None:
+                progress(epoch + 1)
+        return self._outcomes()
+
+    def _captured(self) -> Callable[[], None]:
+        """Warm up on a side stream, then record one epoch as a CUDA graph: launches cost nothing after that."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(min(2, self.epochs)):
+                self.step()
+        torch.cuda.current_stream().wait_stream(stream)
+        if self.epochs <= 2:
+            return self.step
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step()
+        return graph.replay
+
+    def _outcomes(self) -> list[Outcome]:
+        curves = self.curves.cpu().numpy()
+        states = {name: value.cpu().numpy() for name, value in self.best_state.items()}
+        outcomes = []
+        for place, trial in enumerate(self.trials):
+            mine = dict(zip(METRICS, curves[:, :, place], strict=True))
+            failed = not bool(np.isfinite(mine["train_loss"]).all() and np.isfinite(mine["val_loss"]).all())
+            best = 0 if failed else int(np.argmin(mine["val_loss"]))
+            state = {name: value[place] for name, value in states.items()} if states else None
+            outcomes.append(Outcome(trial, **mine, best_epoch=best, failed=failed, state=state))
+        return outcomes
+
+
+def select_splits(task: Task, splits: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Task:
+    """The same task with other splits."""
+    return dataclasses.replace(task, splits=splits)
