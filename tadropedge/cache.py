@@ -11,14 +11,13 @@ import json
 import logging
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 
 Arrays = dict[str, npt.NDArray[np.float64]]
@@ -40,6 +39,8 @@ def cached(
     """
     if directory is None:
         return compute()
+    if not isinstance(directory, (str, os.PathLike)):
+        raise TadropedgeError(f"cache_dir must be a path, got {show(directory)}")
     path = _entry(Path(directory), graph, settings)
     arrays = _read(path, graph.num_edges)
     if arrays is None:
@@ -70,24 +71,25 @@ def _read(path: Path, num_edges: int) -> Arrays | None:
         checksum = arrays.pop("checksum")
         if arrays["weights"].shape == (num_edges,) and np.array_equal(checksum, _checksum(arrays)):
             return arrays
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged zip file raises almost anything
         log.info("cache entry %s is damaged (%s)", path.name, error)
     log.warning("cache entry %s does not fit and is computed again", path.name)
     return None
 
 
 def _write(path: Path, arrays: Arrays) -> None:
+    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    except OSError as error:
-        raise TadropedgeError(f"cannot write to the cache directory '{path.parent}': {error}") from error
-    temporary = Path(name)
-    try:
+        temporary = Path(name)
         with os.fdopen(handle, "wb") as stream:
             np.savez(stream, allow_pickle=False, checksum=_checksum(arrays), **arrays)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
+    except OSError as error:
+        raise TadropedgeError(f"cannot write to the cache directory '{path.parent}': {error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)

@@ -24,6 +24,9 @@ Floats = npt.NDArray[np.float64]
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
 MOST_EXACT = 40_000  # 13 GB for the inverse
 COLUMNS = 32  # right-hand sides solved together
+WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
+SUM_TOLERANCE = 1e-6
+TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip them"
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -44,16 +47,27 @@ def resistances(graph: Graph, method: str, error: float, seed: int, progress: bo
 
 
 def exact(block: Block) -> Floats:
-    """Through the inverse of L + c J, which is L⁺ + J / (c n²): the second term cancels in differences."""
+    """Through the inverse of L + c J, which is L⁺ + J / (c n²): the second term cancels in differences.
+
+    Checked by the sum of w_m R_m, which is n − 1 in every component.
+    """
     if block.size > MOST_EXACT:
         gigabytes = block.size**2 * 8 / 1e9
         raise TadropedgeError(f"an exact answer for {block.size} nodes needs {gigabytes:.0f} GB; use method='sketch'")
     L = block.dense_laplacian("combinatorial")
     L += block.norms("combinatorial")[:, None, None] / block.size  # a scale like that of L: well conditioned
-    inverse = np.linalg.inv(L) if block.size <= DENSE_NODES else _positive_inverse(L[0])[None]
+    try:
+        inverse = np.linalg.inv(L) if block.size <= DENSE_NODES else _positive_inverse(L[0])[None]
+    except np.linalg.LinAlgError as error:
+        raise ConvergenceError(f"a Laplacian of {block.size} nodes could not be inverted; {TOO_WIDE}") from error
     ends = inverse[block.member, block.low, block.low] + inverse[block.member, block.high, block.high]
     between = inverse[block.member, block.low, block.high] + inverse[block.member, block.high, block.low]
     difference: Floats = ends - between
+    total = np.zeros(block.count)
+    np.add.at(total, block.member, block.weight * difference)
+    if not (np.abs(total / (block.size - 1) - 1) <= SUM_TOLERANCE).all():
+        worst = float(np.abs(total - block.size + 1).max())
+        raise ConvergenceError(f"resistances of {block.size} nodes miss their known sum by {worst:.1e}; {TOO_WIDE}")
     return difference
 
 
@@ -62,13 +76,16 @@ def _positive_inverse(matrix: Floats) -> Floats:
     factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
     inverse, failed = (factor, failed) if failed else scipy.linalg.lapack.dpotri(factor, lower=1)
     if failed:
-        raise ConvergenceError("a Laplacian could not be factorised; try method='sketch'")
+        raise np.linalg.LinAlgError("not positive definite")
     whole: Floats = np.tril(inverse) + np.tril(inverse, -1).T
     return whole
 
 
 def sketch(block: Block, error: float, seed: int) -> Floats:
     """Estimate R_m = ‖W^½ D L⁺ (e_i − e_j)‖² of a block of one component by random signs Q: ‖Q W^½ D L⁺ (…)‖² / k."""
+    spread = float(block.weight.max() / block.weight.min())
+    if spread > WIDEST:
+        raise ConvergenceError(f"a part of {block.size} nodes has edge weights of ratio {spread:.1e}; {TOO_WIDE}")
     rows = int(np.ceil(2 / error**2))
     root = np.sqrt(block.weight)
     places = np.arange(len(block.edges))
@@ -134,7 +151,7 @@ def conjugate_gradients(L: sp.csr_matrix, b: Floats, tolerance: float = 1e-8, st
     else:
         raise ConvergenceError(
             f"conjugate gradients did not reach a relative residual of {tolerance:g} in {steps} steps "
-            f"on a part of {L.shape[0]} nodes; its weights may span too many orders of magnitude"
+            f"on a part of {L.shape[0]} nodes; {TOO_WIDE}"
         )
     x -= x.mean(axis=0)
     return x

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import operator
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -57,11 +59,20 @@ def check_probability(name: str, value: Tensor) -> Tensor:
     return value.to(torch.float64)
 
 
-def check_length(name: str, value: Tensor, length: int, what: str) -> None:
-    """Check that the last axis of ``value`` holds one entry for each of ``length`` things."""
-    got = value.shape[-1] if value.dim() else "a single number"
-    if got != length:
-        raise TadropedgeError(f"{name} has {got} entries along its last axis, but {what}: expected {length}")
+def check_length(name: str, value: object, length: int, what: str) -> Tensor:
+    """Return ``value`` if it is a tensor whose last axis holds one entry for each of ``length`` things.
+
+    >>> check_length("prob", torch.ones(3), 5, "edge")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: prob must have 5 entries along its last axis, one for each edge, got shape [3]
+    """
+    if not isinstance(value, Tensor):
+        raise TadropedgeError(f"{name} must be a tensor, got {show(value)}")
+    if value.dim() == 0 or value.shape[-1] != length:
+        raise TadropedgeError(
+            f"{name} must have {length} entries along its last axis, one for each {what}, got shape {list(value.shape)}"
+        )
+    return value
 
 
 def check_device(name: str, value: Tensor, device: torch.device, owner: str) -> None:
@@ -79,9 +90,49 @@ def check_integer(name: str, value: object, least: int) -> int:
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: q must be a whole number of at least 1, got 0
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TadropedgeError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    number = int(value.__index__())
-    if number < least:
-        raise TadropedgeError(f"{name} must be a whole number of at least {least}, got {number}")
+    number = as_integer(value)
+    if number is None or number < least:
+        raise TadropedgeError(f"{name} must be a whole number of at least {least}, got {show(value, typed=False)}")
     return number
+
+
+def as_integer(value: object) -> int | None:
+    """``value`` as an ``int`` if it is a whole number of any library, else ``None``.
+
+    >>> as_integer(3), as_integer(3.0), as_integer(True)
+    (3, None, None)
+    """
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def check_positive(name: str, value: object, below: float = math.inf) -> float:
+    """Return ``value`` as a ``float`` strictly between 0 and ``below``.
+
+    >>> check_positive("tolerance", "tight")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: tolerance must be a positive number, got 'tight'
+    """
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < below:
+        wanted = "a positive number" if below == math.inf else f"between 0 and {below:g}"
+        raise TadropedgeError(f"{name} must be {wanted}, got {show(value, typed=False)}")
+    return number
+
+
+def show(value: object, typed: bool = True) -> str:
+    """The value in one short line, for an error message.
+
+    >>> show([1, 2]), show(0.5, typed=False)
+    ('list [1, 2]', '0.5')
+    """
+    text = " ".join(repr(value).split())
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return f"{type(value).__name__} {text}" if typed else text

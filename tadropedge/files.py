@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
@@ -22,12 +23,13 @@ import scipy.sparse as sp
 
 from tadropedge.errors import TadropedgeError
 
-# A first line made of these words alone is a header, not an edge.
+# A first line made of these words alone is a header, unless a later line repeats one of them as an id.
 HEADER_WORDS = {
     *("source", "target", "src", "dst", "from", "to", "u", "v", "i", "j", "head", "tail"),
     *("node1", "node2", "node_1", "node_2", "weight", "w", "value"),
 }
 INTEGER = re.compile(r"-?[0-9]{1,18}")
+TRAILING = re.compile(r"\s#.*$")
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ def existing(path: str | Path) -> Path:
 def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bool = True) -> EdgeList:
     """Read ``source target [weight]`` lines; blank lines and lines that start with ``#`` or ``%`` are skipped.
 
-    Columns are split at commas in ``.csv``, at tabs in ``.tsv`` and otherwise at whatever the first line
-    holds: a comma, a tab, or white space. ``header=None`` skips a first line of words such as
-    ``source,target``. With ``weighted=False`` columns after the second are ignored. When every id is an
-    integer, ids are integers and nodes are numbered in increasing order; otherwise ids are strings in
-    alphabetical order.
+    Columns are split at whatever the first line holds: a comma, a tab, a semicolon, or white space. After an edge,
+    white space and ``#`` begin a comment. ``header=None`` skips a first line of words where all other ids are
+    integers, or of words such as ``source,target`` that no other line repeats. With ``weighted=False`` columns after
+    the second are ignored. When every id is an integer, ids are integers and nodes are numbered in increasing order
+    (``007`` is 7); otherwise ids are strings in alphabetical order.
     """
     path = existing(path)
     try:
@@ -77,15 +79,15 @@ def _data_lines(path: Path) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(stream, 1):
             text = line.strip()
             if text and text[0] not in "#%":
+                if "#" in text and '"' not in text:
+                    text = TRAILING.sub("", text)
                 yield number, text
 
 
 def _delimiter(path: Path, first: str) -> str | None:
-    """The column separator; ``None`` stands for any white space."""
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-    if suffix in (".csv", ".tsv"):
-        return "," if suffix == ".csv" else "\t"
-    return next((mark for mark in (",", "\t") if mark in first), None)
+    """The column separator; ``None`` stands for any white space. A ``.tsv`` may hold commas in its ids."""
+    marks = "\t,;" if ".tsv" in path.suffixes else ",\t;"
+    return next((mark for mark in marks if mark in first), None)
 
 
 def _split(text: str, delimiter: str | None) -> list[str]:
@@ -94,10 +96,6 @@ def _split(text: str, delimiter: str | None) -> list[str]:
     if '"' in text:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True))]
     return [cell.strip() for cell in text.split(delimiter)]
-
-
-def _is_header(cells: list[str], header: bool | None) -> bool:
-    return header if header is not None else all(cell.lower() in HEADER_WORDS for cell in cells)
 
 
 def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
@@ -110,21 +108,18 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     cells = _split(first, delimiter)
     if len(cells) != 2:
         return None
-
-    def rows() -> Iterator[str]:
-        if not _is_header(cells, header):
-            yield first
-        yield from lines
-
+    edge = all(INTEGER.fullmatch(cell) for cell in cells)
+    skip = header if header is not None else not edge
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an empty table, or a float read as an integer
-            table = np.loadtxt(rows(), dtype=np.int64, delimiter=delimiter, comments=None, ndmin=2)
+            rows = lines if skip else chain((first,), lines)
+            table = np.loadtxt(rows, dtype=np.int64, delimiter=delimiter, comments=None, ndmin=2)
     except (ValueError, OverflowError, UserWarning, DeprecationWarning) as error:
         if isinstance(error, UnicodeDecodeError):
             raise
         return None  # the careful reader below says which line is wrong, or finds string ids
-    if table.shape[1] != 2:
+    if table.shape[1] != 2 or np.abs(table).max() >= 10**18:
         return None
     ids, arcs = np.unique(table, return_inverse=True)
     return EdgeList(arcs.reshape(table.shape).T.astype(np.int64), None, tuple(ids.tolist()))
@@ -132,34 +127,43 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
 
 def _read_lines(path: Path, header: bool | None, weighted: bool) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
-    names: list[str] = []
-    weight: list[float] = []
+    rows: list[tuple[int, list[str]]] = []
     delimiter: str | None = None
-    columns = 0
     for number, text in _data_lines(path):
         where = f"{path.name}:{number}"
-        if not columns:
+        if not rows:
             delimiter = _delimiter(path, text)
         cells = _split(text, delimiter)
-        if not columns:
-            columns = len(cells)
-            if columns < 2 or (weighted and columns > 3):
-                raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
-            if _is_header(cells, header):
-                continue
+        columns = len(rows[0][1]) if rows else len(cells)
+        if columns < 2 or (weighted and columns > 3):
+            raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
         if len(cells) != columns:
             raise TadropedgeError(f"{where}: expected {columns} columns, got {len(cells)}")
         if not cells[0] or not cells[1]:
             raise TadropedgeError(f"{where}: empty node id")
-        names += cells[:2]
-        if weighted and columns == 3:
-            weight.append(_weight(cells[2], where))
-    if not names:
+        rows.append((number, cells))
+    if rows and _has_header(rows, header):
+        rows.pop(0)
+    if not rows:
         raise TadropedgeError(f"{path.name}: no edges in the file")
+    names = [name for _, cells in rows for name in cells[:2]]
     integers = all(INTEGER.fullmatch(name) for name in names)
     ids, arcs = np.unique(np.array([int(name) for name in names] if integers else names), return_inverse=True)
-    values = np.array(weight) if weight else None
-    return EdgeList(arcs.reshape(-1, 2).T.astype(np.int64), values, tuple(ids.tolist()))
+    weight = None
+    if weighted and len(rows[0][1]) == 3:
+        weight = np.array([_weight(cells[2], f"{path.name}:{number}") for number, cells in rows])
+    return EdgeList(arcs.reshape(-1, 2).T.astype(np.int64), weight, tuple(ids.tolist()))
+
+
+def _has_header(rows: list[tuple[int, list[str]]], header: bool | None) -> bool:
+    """Whether the first row names the columns: by order, or by looking at the others."""
+    if header is not None:
+        return header
+    first = rows[0][1]
+    others = {name for _, cells in rows[1:] for name in cells[:2]}
+    if others and all(INTEGER.fullmatch(name) for name in others):
+        return not any(INTEGER.fullmatch(name) for name in first[:2])
+    return all(cell.lower() in HEADER_WORDS for cell in first) and others.isdisjoint(first[:2])
 
 
 def _weight(cell: str, where: str) -> float:
@@ -174,12 +178,11 @@ def _weight(cell: str, where: str) -> float:
 
 @dataclass(frozen=True)
 class ArrayGraph:
-    """The arrays of an ``.npz`` file: ``edge_index [2, A]``, or in its stead a sparse adjacency ``matrix``."""
+    """Arcs ``edge_index [2, A]`` with what is known beside them."""
 
     edge_index: npt.NDArray[np.int64]
     num_nodes: int | None
     weight: npt.NDArray[np.float64] | None
-    matrix: sp.spmatrix | None
 
 
 def read_npz(path: str | Path) -> ArrayGraph:
@@ -192,14 +195,24 @@ def read_npz(path: str | Path) -> ArrayGraph:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             keys = set(arrays.files)
             if "edge_index" in keys:
-                nodes = int(arrays["num_nodes"]) if "num_nodes" in keys else None
-                weight = arrays["edge_weight"] if "edge_weight" in keys else None
-                return ArrayGraph(arrays["edge_index"], nodes, weight, None)
+                nodes = arrays["num_nodes"].item() if "num_nodes" in keys else None
+                return ArrayGraph(arrays["edge_index"], nodes, arrays["edge_weight"] if "edge_weight" in keys else None)
         if {"format", "shape", "data"} <= keys:
-            return ArrayGraph(np.empty((2, 0), dtype=np.int64), None, None, sp.load_npz(path))
-    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+            matrix = sp.load_npz(path)
+            arcs, weight = matrix_arcs(matrix)
+            return ArrayGraph(arcs, max(matrix.shape), weight)
+    except (ValueError, TypeError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise TadropedgeError(f"{path.name}: not an .npz file of plain arrays ({error})") from error
     raise TadropedgeError(
         f"{path.name}: expected an array 'edge_index' or a matrix saved by scipy.sparse.save_npz, "
         f"found {', '.join(sorted(keys)) or 'nothing'}"
     )
+
+
+def matrix_arcs(matrix: sp.spmatrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """The entries of a sparse matrix in row-major order: repeated ones summed, stored zeros left out."""
+    entries = matrix.tocsr().astype(np.float64).copy()
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    entries = entries.tocoo()
+    return np.stack((entries.row, entries.col)).astype(np.int64), entries.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,13 +17,16 @@ import torch
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_length
-from tadropedge.files import read_edge_list, read_npz
+from tadropedge.errors import TadropedgeError, as_integer, check_device, check_length, show
+from tadropedge.files import ArrayGraph, matrix_arcs, read_edge_list, read_npz
 from tadropedge.pattern import Pattern
 
 if TYPE_CHECKING:
     import networkx as nx
     from torch_geometric.data import Data
+
+
+MOST_NODES = 3_037_000_499  # the square of a larger number of nodes does not fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ class Graph:
     * ``node_ids``: the user's own names of the nodes, where the input had names.
 
     An edge that the input lists several times (both directions, duplicates) gets the mean of their weights,
-    so listing an edge twice never changes it.
+    so listing an edge twice never changes it. Components, pattern and fingerprint are computed once: do not
+    write into the tensors of a graph.
 
     >>> graph = Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 1, 1]])
     >>> graph
@@ -79,6 +84,12 @@ class Graph:
     weight: Tensor | None = None
     arc_pair: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
     node_ids: tuple[Hashable, ...] | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.pairs
+        key = low * self.num_nodes + high
+        if not bool((low < high).all() and (key.diff() > 0).all()):
+            raise TadropedgeError("pairs must be sorted, with pairs[0] < pairs[1]; use Graph.from_edge_index")
 
     # -- constructors ---------------------------------------------------------------------------------
 
@@ -111,7 +122,7 @@ class Graph:
         """Build a graph from a PyTorch Geometric ``Data``; ``weight`` names the attribute with edge weights."""
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None or not hasattr(data, "num_nodes"):
-            raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {_show(data)}")
+            raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
         values = getattr(data, weight, None) if weight is not None else None
         return cls.from_edge_index(edge_index, data.num_nodes, values)
 
@@ -123,17 +134,13 @@ class Graph:
         remaining entries in row-major order.
         """
         if not sp.issparse(matrix):
-            raise TadropedgeError(f"expected a SciPy sparse matrix, got {_show(matrix)}")
+            raise TadropedgeError(f"expected a SciPy sparse matrix, got {show(matrix)}")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise TadropedgeError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
         if np.iscomplexobj(matrix):
             raise TadropedgeError(f"edge weights must be real, got a matrix of {matrix.dtype}")
-        entries = matrix.tocsr().astype(np.float64).copy()
-        entries.sum_duplicates()
-        entries.eliminate_zeros()
-        entries = entries.tocoo()
-        arcs = np.stack((entries.row, entries.col)).astype(np.int64)
-        return cls.from_edge_index(arcs, matrix.shape[0], entries.data)
+        arcs, weight = matrix_arcs(matrix)
+        return cls.from_edge_index(arcs, matrix.shape[0], weight)
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph, weight: str | None = "weight") -> Graph:
@@ -142,7 +149,7 @@ class Graph:
         ``weight`` names the edge attribute with the weights; edges without it have weight one.
         """
         if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
-            raise TadropedgeError(f"expected a NetworkX graph, got {_show(graph)}")
+            raise TadropedgeError(f"expected a NetworkX graph, got {show(graph)}")
         ids = tuple(graph.nodes)
         number = {node: index for index, node in enumerate(ids)}
         edges = list(graph.edges(data=weight or False, **({"default": 1.0} if weight else {})))
@@ -165,19 +172,23 @@ class Graph:
         integers or strings; ``graph.node_ids`` keeps them, numbered in sorted order. ``num_nodes`` says that
         the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated nodes).
         """
-        if Path(path).suffix == ".npz":
+        if not isinstance(path, (str, os.PathLike)):
+            raise TadropedgeError(f"expected the path of a file, got {show(path)}")
+        path = Path(path)
+        if path.suffix == ".npz":
             arrays = read_npz(path)
-            if arrays.matrix is not None:
-                return cls.from_scipy(arrays.matrix)
-            nodes = arrays.num_nodes if num_nodes is None else num_nodes
+        else:
+            table = read_edge_list(path, header=header, weighted=weighted)
+            if num_nodes is None:
+                return replace(cls.from_edge_index(table.arcs, len(table.ids), table.weight), node_ids=table.ids)
+            if isinstance(table.ids[0], str):
+                raise TadropedgeError(f"{path.name}: num_nodes={num_nodes} needs integer ids, found {table.ids[0]!r}")
+            arrays = ArrayGraph(np.array(table.ids)[table.arcs], num_nodes, table.weight)
+        nodes = arrays.num_nodes if num_nodes is None else num_nodes
+        try:
             return cls.from_edge_index(arrays.edge_index, nodes, arrays.weight if weighted else None)
-        table = read_edge_list(path, header=header, weighted=weighted)
-        if num_nodes is None:
-            graph = cls.from_edge_index(table.arcs, len(table.ids), table.weight)
-            return replace(graph, node_ids=table.ids)
-        if isinstance(table.ids[0], str):
-            raise TadropedgeError(f"{Path(path).name}: num_nodes={num_nodes} needs integer ids, found {table.ids[0]!r}")
-        return cls.from_edge_index(np.array(table.ids)[table.arcs], num_nodes, table.weight)
+        except TadropedgeError as error:
+            raise TadropedgeError(f"{path.name}: {error}") from error
 
     # -- what it holds --------------------------------------------------------------------------------
 
@@ -239,7 +250,7 @@ class Graph:
         >>> graph.to_arcs(torch.tensor([5.0, 7.0])).tolist()
         [5.0, 5.0, 0.0, 7.0]
         """
-        check_length("values", values, self.num_edges, f"the graph has {self.num_edges} edges")
+        check_length("values", values, self.num_edges, "edge of the graph")
         check_device("values", values, self.device, "the graph")
         padded = torch.cat((values, values.new_full((*values.shape[:-1], 1), loops)), dim=-1)
         return padded[..., self.arc_pair]  # −1 reads the padding
@@ -258,7 +269,7 @@ def check_graph(graph: object) -> Graph:
     """Return ``graph`` if it is a :class:`Graph` with edges, or say how to build one."""
     if not isinstance(graph, Graph):
         raise TadropedgeError(
-            f"expected a tadropedge.Graph, got {_show(graph)}; build one with Graph.from_edge_index, "
+            f"expected a tadropedge.Graph, got {show(graph)}; build one with Graph.from_edge_index, "
             "from_data, from_scipy, from_networkx or from_file"
         )
     if graph.num_edges == 0:
@@ -266,17 +277,12 @@ def check_graph(graph: object) -> Graph:
     return graph
 
 
-def _show(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
-
-
 def _arcs(edge_index: Any) -> Tensor:
     """Check ``edge_index`` and return it as int64 ``[2, A]``."""
     try:
-        arcs = edge_index if isinstance(edge_index, Tensor) else torch.from_numpy(np.asarray(edge_index))
+        arcs = edge_index if isinstance(edge_index, Tensor) else torch.from_numpy(_native(edge_index))
     except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"expected an edge_index of shape [2, A], got {_show(edge_index)}") from error
+        raise TadropedgeError(f"expected an edge_index of shape [2, A], got {show(edge_index)}") from error
     if arcs.layout is not torch.strided or arcs.dim() != 2 or arcs.shape[0] != 2:
         raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
     integral = not (arcs.is_floating_point() or arcs.is_complex() or arcs.dtype == torch.bool)
@@ -285,11 +291,20 @@ def _arcs(edge_index: Any) -> Tensor:
     return arcs.detach().to(torch.int64)
 
 
-def _num_nodes(arcs: Tensor, num_nodes: int | None) -> int:
+def _native(values: Any) -> npt.NDArray[Any]:
+    """A copy that torch takes: contiguous, writable, in the byte order of the machine."""
+    array = np.array(values)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _num_nodes(arcs: Tensor, wanted: int | None) -> int:
     """Check every node id against the number of nodes."""
     least, most = (int(arcs.min()), int(arcs.max())) if arcs.numel() else (0, -1)
+    num_nodes = most + 1 if wanted is None else as_integer(wanted)
     if num_nodes is None:
-        num_nodes = most + 1
+        raise TadropedgeError(f"num_nodes must be a whole number, got {show(wanted, typed=False)}")
+    if num_nodes > MOST_NODES:
+        raise TadropedgeError(f"a graph may have up to {MOST_NODES} nodes, got {num_nodes}; number the nodes from 0")
     if least < 0:
         raise TadropedgeError(f"edge_index holds the negative node id {least}; ids run from 0 to num_nodes - 1")
     if num_nodes < 1:
@@ -298,7 +313,7 @@ def _num_nodes(arcs: Tensor, num_nodes: int | None) -> int:
         raise TadropedgeError(
             f"edge_index holds the node id {most}, but num_nodes={num_nodes}: ids run from 0 to {num_nodes - 1}"
         )
-    return int(num_nodes)
+    return num_nodes
 
 
 def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
@@ -309,6 +324,8 @@ def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
     if isinstance(edge_weight, Tensor):
         check_device("edge_weight", weight, arcs.device, "edge_index")
     weight = weight.detach()
+    if weight.is_complex():
+        raise TadropedgeError(f"edge weights must be real numbers, got dtype {weight.dtype}")
     if weight.dim() == 2 and weight.shape[1] == 1:
         weight = weight[:, 0]
     if weight.dim() != 1 or weight.shape[0] != arcs.shape[1]:
@@ -328,13 +345,18 @@ def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
 
 def _float_array(values: Any, name: str | None) -> npt.NDArray[np.float64]:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers")
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"{name} must be numbers, got {_show(values)}") from error
+        raise TadropedgeError(f"{name} must be numbers, got {show(values)}") from error
 
 
 def _mean_weight(weight: Tensor, pair: Tensor, count: int) -> Tensor | None:
     """Average the weights of the arcs of each pair; ``None`` stands for all ones."""
-    total = weight.new_zeros(count).index_add_(0, pair, weight)
-    mean = total / torch.bincount(pair, minlength=count)
+    least = weight.new_zeros(count).scatter_reduce_(0, pair, weight, "amin", include_self=False)
+    most = weight.new_zeros(count).scatter_reduce_(0, pair, weight, "amax", include_self=False)
+    share = weight / torch.bincount(pair, minlength=count)[pair]
+    mean = weight.new_zeros(count).index_add_(0, pair, share)
+    mean = torch.where(least == most, least, mean)  # the mean of equal numbers, without rounding
     return None if bool((mean == 1).all()) else mean

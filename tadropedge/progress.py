@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 
 from tqdm import tqdm
 
 PATIENCE = 2.0  # seconds before a bar appears
+SECONDS_A_TICK = 1.0
 
 
 class Progress:
@@ -24,6 +26,16 @@ class Progress:
         disable = None if show is None else not show
         delay = PATIENCE if show is None else 0.0
         self._bar = tqdm(desc=title, total=total, disable=disable, delay=delay, leave=False, unit_scale=True)
+        self._ended = threading.Event()
+        if not self._bar.disable:
+            # One large component is one long step: a clock of its own keeps the elapsed time moving.
+            threading.Thread(target=self._tick, args=(delay,), daemon=True).start()
+
+    def _tick(self, delay: float) -> None:
+        wait = delay
+        while not self._ended.wait(wait):
+            self._bar.refresh()
+            wait = SECONDS_A_TICK
 
     def advance(self, units: int) -> None:
         """Move the bar on by ``units``."""
@@ -39,4 +51,5 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         self._bar.close()

@@ -22,11 +22,20 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from tadropedge.errors import TadropedgeError, check_device, check_length, check_probability, lookup
+from tadropedge.errors import (
+    TadropedgeError,
+    as_integer,
+    check_device,
+    check_integer,
+    check_length,
+    check_probability,
+    lookup,
+)
 from tadropedge.graph import Graph
 from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
 from tadropedge.spectrum import LAPLACIANS, SOLVERS
+from tadropedge.spectrum.clusters import Clusters
 from tadropedge.strategies import STRATEGIES, Numbers, Score, keep_probabilities
 
 WEIGHTS = {"aggregate": aggregate_resistance, "effective": effective_resistance}
@@ -55,10 +64,10 @@ class AddResistance(BaseTransform):  # type: ignore[misc]
         lookup("weights", weights, WEIGHTS)
         lookup("laplacian", laplacian, LAPLACIANS)
         lookup("solver", solver, {"auto": None, **SOLVERS})
-        if weights == "aggregate" and (q is None) == (desired_clusters is None):
-            raise TadropedgeError(
-                f"give either q or desired_clusters, got q={q} and desired_clusters={desired_clusters}"
-            )
+        if weights == "aggregate":
+            Clusters.wanted(q, desired_clusters)
+        elif q is not None or desired_clusters is not None:
+            raise TadropedgeError(f"effective resistance takes no q or desired_clusters, got {q or desired_clusters}")
         self.q = q
         self.desired_clusters = desired_clusters
         self.weights = weights
@@ -107,7 +116,7 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
         gamma: Numbers | str = "auto",
         inverse: bool = False,
     ) -> None:
-        if isinstance(strategy, str):
+        if not callable(strategy):
             lookup("strategy", strategy, STRATEGIES)
         self.settings: dict[str, Any] = {
             "strategy": strategy,
@@ -116,9 +125,13 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
             "gamma": gamma,
             "inverse": inverse,
         }
-        # A trial on one edge: wrong settings are told where they are written, not when data arrives.
-        if keep_prob is not None or keep_ratio is None:
-            keep_probabilities(torch.ones(1), **{**self.settings, "strategy": "uniform", "inverse": False})
+        # A trial on two edges: wrong settings are told where they are written, not when data arrives.
+        budget = {} if keep_ratio is None or keep_prob is not None else {"keep_ratio": 1.0}
+        tried = keep_probabilities(torch.tensor([0.5, 1.0]), **{**self.settings, **budget})
+        if keep_ratio is not None:
+            keep_probabilities(torch.ones(1), strategy="uniform", keep_prob=keep_prob, keep_ratio=keep_ratio)
+        if tried.dim() > 1:
+            raise TadropedgeError("keep_prob, keep_ratio and gamma must be single numbers here, got a vector")
 
     def forward(self, data: Data) -> Data:
         """Compute the probabilities of ``data``, a shallow copy that PyG's transforms make of their input."""
@@ -136,7 +149,7 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
             if self.settings["strategy"] == "uniform":
                 return torch.ones(graph.num_edges, device=graph.device)
             raise TadropedgeError("data has no edge_resistance; apply AddResistance first")
-        check_length("edge_resistance", weights, graph.arc_pair.shape[0], "edge_index has that many arcs")
+        check_length("edge_resistance", weights, graph.arc_pair.shape[0], "arc of edge_index")
         proper = graph.arc_pair >= 0
         pairs = weights.new_zeros(graph.num_edges)
         pairs[graph.arc_pair[proper]] = weights[proper]
@@ -171,11 +184,12 @@ class TADropEdge(nn.Module):
 
     def __init__(self, seed: int = 0, *, advance: str = "call") -> None:
         super().__init__()
-        if isinstance(seed, bool) or not isinstance(seed, int):
+        number = as_integer(seed)
+        if number is None:
             raise TadropedgeError(f"seed must be a whole number, got {seed!r}")
         lookup("advance", advance, ADVANCES)
         self.advance = advance
-        self.register_buffer("seed", torch.tensor(signed(seed % 2**64)))
+        self.register_buffer("seed", torch.tensor(signed(number % 2**64)))
         self.register_buffer("epoch", torch.tensor(0))
 
     def forward(
@@ -189,12 +203,12 @@ class TADropEdge(nn.Module):
         if not self.training:
             everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
             return (edge_index, everything, *edge_attr)
-        mask = self.mask(edge_index, edge_keep_prob, node_id)
         for values in edge_attr:
             if values is not None and values.shape[0] != edge_index.shape[1]:
                 raise TadropedgeError(
                     f"an edge attribute has {values.shape[0]} rows, but edge_index has {edge_index.shape[1]} arcs"
                 )
+        mask = self.mask(edge_index, edge_keep_prob, node_id)
         kept = (None if values is None else values[mask] for values in edge_attr)
         return (edge_index[:, mask], mask, *kept)
 
@@ -206,11 +220,18 @@ class TADropEdge(nn.Module):
             raise TadropedgeError(
                 f"edge_keep_prob must be a tensor, got {edge_keep_prob!r}; AddKeepProbability makes one"
             )
-        check_length("edge_keep_prob", edge_keep_prob, edge_index.shape[1], "edge_index has that many arcs")
+        if edge_keep_prob.dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
+            raise TadropedgeError(
+                f"edge_keep_prob has shape {list(edge_keep_prob.shape)}, but edge_index has {edge_index.shape[1]} arcs"
+            )
         check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
         check_device("the TADropEdge module", self.epoch, edge_index.device, "edge_index")
         if not torch.compiler.is_compiling():  # a look at the values would break the graph
             edge_keep_prob = check_probability("edge_keep_prob", edge_keep_prob)
+            if node_id is not None and edge_index.numel() and int(edge_index.max()) >= len(node_id):
+                raise TadropedgeError(
+                    f"node_id names {len(node_id)} nodes, but edge_index holds the node {int(edge_index.max())}"
+                )
         ends = edge_index if node_id is None else node_id[edge_index]
         multiplier, offset = key_tensor(self.seed, self.epoch)
         mask = toss(node_pair_words(ends), multiplier, offset, edge_keep_prob.to(torch.float64))
@@ -224,7 +245,7 @@ class TADropEdge(nn.Module):
 
     def set_epoch(self, epoch: int) -> None:
         """Go to a given epoch, as samplers of distributed training do."""
-        self.epoch.fill_(epoch)
+        self.epoch.fill_(check_integer("epoch", epoch, least=0))
 
     def extra_repr(self) -> str:
         """Settings and state, for ``print(model)``."""

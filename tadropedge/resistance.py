@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tadropedge.cache import Arrays, cached
 from tadropedge.electrical import METHODS, resistances
-from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer, lookup
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer, check_positive, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.spectrum import LAPLACIANS, SOLVERS, cluster_subspaces
 from tadropedge.spectrum.clusters import Clusters
@@ -24,6 +24,7 @@ from tadropedge.spectrum.clusters import Clusters
 Floats = npt.NDArray[np.float64]
 
 SAME = 1e-9  # weights this close, relatively, are equal in exact arithmetic and made equal here
+LONGEST_TIE = 4
 
 
 def aggregate_resistance(
@@ -52,8 +53,8 @@ def aggregate_resistance(
     * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``lobpcg``, ``lanczos``. Every answer is
       checked by its residual; ``auto`` goes on to the next solver when one fails, and at the end raises a
       :class:`ConvergenceError`.
-    * ``tolerance`` bounds the absolute error of every weight. Weights below the numerical floor are exact
-      zeros, and weights that differ by rounding alone are equal: ties, not noise.
+    * ``tolerance`` bounds the absolute error of every weight, as far as float64 allows. Weights below the
+      numerical floor are exact zeros, and weights that differ by rounding alone are equal: ties, not noise.
     * ``cache_dir`` keeps results on disk, by the content of graph and settings.
 
     Two triangles and the edge that joins them:
@@ -66,8 +67,7 @@ def aggregate_resistance(
     check_graph(graph)
     lookup("laplacian", laplacian, LAPLACIANS)
     lookup("solver", solver, {"auto": None, **SOLVERS})
-    if not tolerance > 0:
-        raise TadropedgeError(f"tolerance must be positive, got {tolerance}")
+    tolerance = check_positive("tolerance", tolerance)
     if clusters.least_nodes > graph.components.largest:
         name = "q" if q is not None else "desired_clusters"
         raise TadropedgeError(
@@ -115,8 +115,8 @@ def _aggregate(
         for column in range(modes.vectors.shape[2]):
             mode = modes.vectors[:, :, column]
             values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2
-        # |Δ√ω| ≤ √2 · error: below that a weight cannot be told from zero.
-        values[values <= 2 * modes.error[block.member] ** 2] = 0.0
+        # An error of this angle, spread over n nodes, moves √ω by √(2 / n) · error: less cannot be told from zero.
+        values[values <= 2 * modes.error[block.member] ** 2 / block.size] = 0.0
         values[modes.counts[block.member] == block.size] = 2.0  # all modes: P = I
         weights[block.edges] = values
         widened += int(modes.widened.sum())
@@ -132,8 +132,12 @@ def _make_ties(weights: Floats) -> Floats:
     order = np.argsort(weights, kind="stable")
     ascending = weights[order]
     starts = np.concatenate(([True], np.diff(ascending) > SAME * ascending[1:]))
+    group = np.cumsum(starts) - 1
+    least = ascending[starts]
+    most = ascending[np.append(starts[1:], True)]
+    narrow = most - least <= LONGEST_TIE * SAME * most  # a long chain of near neighbours is no tie
     tied = np.empty_like(weights)
-    tied[order] = ascending[starts][np.cumsum(starts) - 1]
+    tied[order] = np.where(narrow[group], least[group], ascending)
     return tied
 
 
@@ -164,8 +168,7 @@ def effective_resistance(
     """
     check_graph(graph)
     lookup("method", method, METHODS)
-    if not 0 < relative_error < 1:
-        raise TadropedgeError(f"relative_error must lie between 0 and 1, got {relative_error}")
+    relative_error = check_positive("relative_error", relative_error, below=1)
     seed = check_integer("seed", seed, least=0)
     settings = {"weights": "effective", "method": method, "error": relative_error, "seed": seed}
     arrays = cached(

@@ -17,7 +17,15 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_length, check_probability
+from tadropedge.errors import (
+    TadropedgeError,
+    as_integer,
+    check_device,
+    check_integer,
+    check_length,
+    check_probability,
+    show,
+)
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -54,7 +62,7 @@ def sample_edges(
     if pairs is None:
         words = pair_words(prob.shape[-1], prob.device)
     else:
-        check_length("pairs", pairs, prob.shape[-1], "prob has one probability for each pair")
+        pairs = check_length("pairs", pairs, prob.shape[-1], "probability")
         check_device("pairs", pairs, prob.device, "prob")
         words = node_pair_words(pairs)
     multiplier, offset = _keys(seed, epoch, prob)
@@ -78,12 +86,16 @@ def sample_directed(
     >>> sample_directed(10, keep_prob=0.72).sum().item()
     14
     """
-    p = check_probability("keep_prob", torch.as_tensor(keep_prob, dtype=torch.float64))
-    entries = 2 * num_pairs
-    kept = int(float(p) * entries)
+    entries = 2 * check_integer("num_pairs", num_pairs, least=0)
+    try:
+        p = float(keep_prob)
+    except (TypeError, ValueError):
+        raise TadropedgeError(f"keep_prob must be one number in [0, 1], got {show(keep_prob, typed=False)}") from None
+    check_probability("keep_prob", torch.tensor(p))
+    kept = int(p * entries)
     words = pair_words(entries, torch.device(device))
     multiplier, offset = _keys(seed, epoch, words)
-    coins = words * multiplier + offset
+    coins: Tensor = words * multiplier + offset
     if kept == 0:
         return torch.zeros_like(coins, dtype=torch.bool)
     # Words differ and odd multipliers are one-to-one, so there are no ties and the count is exact.
@@ -146,6 +158,7 @@ def key_tensor(seed: Tensor, epoch: Tensor, stream: int = 0) -> tuple[Tensor, Te
     return multiplier, offset
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # inductor folds the product with other overflow
 @lru_cache(maxsize=16)
 def pair_words(count: int, device: torch.device) -> Tensor:
     """The words h_0 … h_(count − 1), int64. Kept for reuse: they depend on nothing but the count."""
@@ -154,20 +167,27 @@ def pair_words(count: int, device: torch.device) -> Tensor:
 
 def node_pair_words(pairs: Tensor) -> Tensor:
     """The words of node pairs ``[2, M]``, the same for (i, j) and (j, i)."""
+    if pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.is_floating_point() or pairs.is_complex():
+        raise TadropedgeError(f"node pairs must be whole numbers [2, M], got {pairs.dtype} {list(pairs.shape)}")
+    pairs = pairs.to(torch.int64)  # narrower integers would wrap elsewhere
     low, high = torch.minimum(pairs[0], pairs[1]), torch.maximum(pairs[0], pairs[1])
     return mix_tensor(mix_tensor((low + 1) * signed(GOLDEN)) + high * signed(GOLDEN))
 
 
 def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple[int | Tensor, int | Tensor]:
     """The keys of one seed as two integers, or of T seeds as two columns ``[T, 1]``."""
-    if isinstance(epoch, bool) or not hasattr(epoch, "__index__"):
-        raise TadropedgeError(f"epoch must be a whole number, got {epoch!r}")
-    if hasattr(seed, "__index__") and not (isinstance(seed, Tensor) and seed.dim()):
-        return key(seed.__index__(), epoch.__index__())
-    seeds = seed.tolist() if isinstance(seed, Tensor) else list(seed)
-    if not seeds or not all(hasattr(one, "__index__") for one in seeds):
-        raise TadropedgeError(f"seed must be a whole number or a list of them, got {seed!r}")
+    number = as_integer(epoch)
+    if number is None:
+        raise TadropedgeError(f"epoch must be a whole number, got {show(epoch, typed=False)}")
+    one = as_integer(seed)
+    if one is not None:
+        return key(one, number)
+    listed = seed.tolist() if hasattr(seed, "tolist") else seed
+    seeds = [as_integer(each) for each in listed] if isinstance(listed, (list, tuple, range)) else []
+    known = [each for each in seeds if each is not None]
+    if not seeds or len(known) < len(seeds):
+        raise TadropedgeError(f"seed must be a whole number or a list of them, got {show(seed, typed=False)}")
     if like.dim() == 2 and like.shape[0] not in (1, len(seeds)):
         raise TadropedgeError(f"prob has {like.shape[0]} rows, but there are {len(seeds)} seeds")
-    keys = torch.tensor([key(one.__index__(), epoch.__index__()) for one in seeds], device=like.device)
+    keys = torch.tensor([key(each, number) for each in known], device=like.device)
     return keys[:, :1], keys[:, 1:]

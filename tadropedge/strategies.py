@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_probability, lookup
+from tadropedge.errors import TadropedgeError, check_probability, lookup, show
 
 Score = Callable[..., Tensor]
 Numbers = float | Sequence[float] | Tensor
@@ -94,6 +94,8 @@ def keep_probabilities(
     else:
         ratio = check_probability("keep_ratio", _numbers("keep_ratio", keep_ratio, weights))
         p = _solve_ratio(ratio, score.mean(dim=-1), strategy)
+    if p.dim() and score.dim() == 2 and len(p) != len(score):
+        raise TadropedgeError(f"there are {len(p)} values of keep_prob or keep_ratio, but {len(score)} of gamma")
     return p[..., None] + (1 - p[..., None]) * score
 
 
@@ -105,28 +107,35 @@ def scores(weights: Tensor, strategy: str | Score, gamma: Numbers | str = "auto"
         raise TadropedgeError("uniform dropping treats all edges alike and has no inverse")
     if inverse and isinstance(strategy, str) and strategy in INVERSES:
         rule, flip = INVERSES[strategy], False
-    if "gamma" in inspect.signature(rule).parameters:
-        score = rule(weights, gamma=_gamma(gamma, weights)[..., None])
-    else:
-        score = rule(weights)
+    settings = {"gamma": _gamma(gamma, weights)[..., None]} if _wants_gamma(rule) else {}
+    score = rule(weights, **settings)
     if not isinstance(score, Tensor) or score.shape[-1:] != weights.shape:
         raise TadropedgeError(
             f"a strategy must return one score for each of {weights.shape[0]} edges, "
             f"got {list(score.shape) if isinstance(score, Tensor) else type(score).__name__}"
         )
+    if score.dtype == torch.bool:
+        score = score.to(torch.float64)
     score = check_probability("the score of a strategy", score)
     return 1 - score if flip else score
+
+
+def _wants_gamma(rule: Score) -> bool:
+    try:
+        return "gamma" in inspect.signature(rule).parameters
+    except ValueError:  # functions written in C have no signature
+        return False
 
 
 def auto_gamma(weights: Tensor) -> float:
     """γ at the sudden rise of the weight distribution.
 
     Draw the sorted weights against their rank, both from 0 to 1: a long flat floor, then a steep rise. γ is
-    the weight farthest below the diagonal, where the curve turns from floor to rise. Where all weights are
-    equal no edge is critical, and γ lies just above them.
+    the first weight above the point farthest below the diagonal, where the curve turns from floor to rise. Where
+    all weights are equal no edge is critical, and γ lies just above them.
 
     >>> auto_gamma(torch.tensor([0.0, 0.125, 0.25, 0.375, 0.5, 20.0, 50.0]))
-    0.5
+    20.0
     """
     ascending = check_weights(weights).sort().values
     least, most = ascending[0], ascending[-1]
@@ -134,12 +143,18 @@ def auto_gamma(weights: Tensor) -> float:
         return float(torch.nextafter(most, torch.full_like(most, torch.inf)))
     rank = torch.arange(1, len(ascending) + 1, dtype=torch.float64, device=ascending.device) / len(ascending)
     rise = (ascending - least) / (most - least)
-    return float(ascending[int(torch.argmax(rank - rise))])
+    knee = ascending[int(torch.argmax(rank - rise))]
+    return float(ascending[ascending > knee][0]) if bool(knee < most) else float(most)
 
 
-def check_weights(weights: Tensor) -> Tensor:
+def check_weights(weights: Tensor | Sequence[float]) -> Tensor:
     """Return edge weights as float64 ``[M]``: at least one, all finite and none negative."""
-    weights = torch.as_tensor(weights)
+    try:
+        weights = weights if isinstance(weights, Tensor) else torch.tensor(weights)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TadropedgeError(f"weights must be one number for each edge, got {show(weights)}") from error
+    if weights.is_complex():
+        raise TadropedgeError(f"weights must be real numbers, got dtype {weights.dtype}")
     if weights.dim() != 1:
         raise TadropedgeError(f"weights must be one number for each edge, got shape {list(weights.shape)}")
     if weights.shape[0] == 0:
@@ -173,6 +188,9 @@ def _gamma(gamma: Numbers | str, weights: Tensor) -> Tensor:
 
 def _solve_ratio(ratio: Tensor, least: Tensor, strategy: str | Score) -> Tensor:
     """Solve mean(p + (1 − p) · score) = ratio for p; at p = 0 the mean score is kept."""
+    if ratio.dim() and least.dim() and len(ratio) != len(least):
+        raise TadropedgeError(f"there are {len(ratio)} values of keep_ratio, but {len(least)} of gamma")
+    ratio = torch.where((ratio < least) & (ratio > least - 1e-12), least, ratio)  # the end of the range itself
     if bool((ratio < least).any()):
         name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "your strategy")
         wrong, bound = torch.broadcast_tensors(ratio, least)

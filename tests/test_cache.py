@@ -91,7 +91,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(TadropedgeError, match=r"cannot write to the cache directory .* disk full"):
         aggregate_resistance(ZOO["karate"], 4, cache_dir=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -100,6 +100,22 @@ def test_a_directory_that_cannot_be(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(TadropedgeError, match="cannot write to the cache directory"):
         aggregate_resistance(ZOO["karate"], 4, cache_dir=tmp_path / "file")
+
+
+def test_numbers_of_any_type_are_settings(tmp_path):
+    aggregate_resistance(ZOO["karate"], np.int32(4), tolerance=np.float32(1e-6), cache_dir=tmp_path)
+    effective_resistance(ZOO["karate"], relative_error=np.float32(0.25), cache_dir=tmp_path)
+    with pytest.raises(TadropedgeError, match="cache_dir must be a path, got int 5"):
+        aggregate_resistance(ZOO["karate"], 4, cache_dir=5)
+
+
+def test_every_flipped_byte_is_noticed(tmp_path, counted):
+    first = aggregate_resistance(ZOO["cliques"], 2, cache_dir=tmp_path)
+    (entry,) = tmp_path.glob("*.npz")
+    content = entry.read_bytes()
+    for place in range(0, len(content), 7):
+        entry.write_bytes(content[:place] + bytes([content[place] ^ 0x5A]) + content[place + 1 :])
+        assert torch.equal(aggregate_resistance(ZOO["cliques"], 2, cache_dir=tmp_path), first)
 
 
 def test_transform_uses_the_cache(tmp_path, counted):

@@ -107,6 +107,17 @@ def test_citation_graphs(citation, name):
     assert bool((ours[bridges(graph)] == 1).all())
 
 
+@pytest.mark.parametrize(("nodes", "wide", "method"), [(6, 1e8, "auto"), (6, 1e17, "auto"), (300, 1e6, "sketch")])
+def test_weights_beyond_float64_are_refused(nodes, wide, method):
+    """Two heavy cliques, two feather-light links: the resistance of a link is lost in rounding."""
+    cliques = union(complete(nodes), complete(nodes))
+    links = torch.tensor([[0, 1], [nodes, nodes + 1]])
+    weight = torch.cat((torch.full((cliques.num_edges,), wide), torch.full((2,), 1 / wide)))
+    graph = Graph.from_edge_index(torch.cat((cliques.pairs, links), dim=1), edge_weight=weight)
+    with pytest.raises(ConvergenceError, match="span too many orders of magnitude: scale or clip them"):
+        effective_resistance(graph, method=method)
+
+
 BAD = {
     "not a graph": (lambda: effective_resistance([1, 2]), "expected a tadropedge.Graph, got list"),
     "no edges": (lambda: effective_resistance(Graph.from_edge_index([[], []], 2)), "2 nodes and no edges"),
@@ -114,7 +125,7 @@ BAD = {
         lambda: effective_resistance(path(3), method="jl"),
         "unknown method 'jl'; choose from auto, exact, sketch",
     ),
-    "error": (lambda: effective_resistance(path(3), relative_error=0), "between 0 and 1, got 0"),
+    "error": (lambda: effective_resistance(path(3), relative_error=0), "relative_error must be between 0 and 1, got 0"),
     "seed": (lambda: effective_resistance(path(3), seed=-1), "seed must be a whole number of at least 0, got -1"),
 }
 

@@ -2,6 +2,7 @@ import gzip
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from graphs import ZOO
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -66,6 +67,44 @@ def test_header_can_be_forced(tmp_path):
     assert Graph.from_file(file, header=True).num_edges == 1
     file.write_text("u,v\nv,w\n")
     assert Graph.from_file(file, header=False).num_edges == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "edges", "nodes"),
+    [
+        ("u v\nv w\nw u\n", 3, 3),  # header words that recur are ids
+        ("id_1,id_2\n0,1\n1,2\n", 2, 3),  # words over integers are a header
+        ("from;to;weight\n0;1;2.5\n1;2;1\n", 2, 3),
+        ("0 1 # the first\n1 2\t# the second\n", 2, 3),
+        ("a#1 b#2\n", 1, 2),  # a mark inside an id is no comment
+    ],
+)
+def test_headers_and_comments(tmp_path, text, edges, nodes):
+    file = tmp_path / "edges.csv"
+    file.write_text(text)
+    graph = Graph.from_file(file)
+    assert (graph.num_edges, graph.num_nodes) == (edges, nodes)
+
+
+def test_long_integers_are_the_same_ids_with_and_without_weights(tmp_path):
+    for text in ("1234567890123456789 7\n", "1234567890123456789 7 0.5\n"):
+        file = tmp_path / "edges.txt"
+        file.write_text(text)
+        assert Graph.from_file(file).node_ids == ("1234567890123456789", "7")
+
+
+def test_options_apply_to_npz_too(tmp_path):
+    matrix = sp.csr_matrix(([2.0, 3.0], ([0, 1], [1, 2])), shape=(3, 3))
+    sp.save_npz(tmp_path / "matrix.npz", matrix)
+    assert Graph.from_file(tmp_path / "matrix.npz").weight.tolist() == [2.0, 3.0]
+    graph = Graph.from_file(tmp_path / "matrix.npz", weighted=False, num_nodes=9)
+    assert graph.weight is None
+    assert graph.num_nodes == 9
+    np.savez(tmp_path / "arcs.npz", edge_index=np.array([[0, 7], [1, 2]]), num_nodes=5)
+    with pytest.raises(TadropedgeError, match=r"arcs\.npz: edge_index holds the node id 7, but num_nodes=5"):
+        Graph.from_file(tmp_path / "arcs.npz")
+    with pytest.raises(TadropedgeError, match="expected the path of a file, got NoneType None"):
+        Graph.from_file(None)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

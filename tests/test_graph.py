@@ -148,7 +148,27 @@ def test_pattern_is_sorted_csr_with_the_diagonal():
     assert pattern.num_entries == 2 * graph.num_edges + graph.num_nodes
 
 
+def test_numpy_views_of_any_order_are_arcs():
+    arcs = np.array([[0, 1, 2], [1, 2, 3]])
+    frozen = arcs.copy()
+    frozen.flags.writeable = False
+    for view in (arcs[:, ::-1], arcs[::-1], arcs.astype(">i8"), frozen, arcs.tolist()):
+        assert Graph.from_edge_index(view).pairs.tolist() == arcs.tolist()
+
+
+def test_equal_weights_have_an_exact_mean():
+    thrice = Graph.from_edge_index([[0, 1, 0], [1, 0, 1]], edge_weight=[0.1, 0.1, 0.1])
+    assert thrice.fingerprint == Graph.from_edge_index([[0], [1]], edge_weight=[0.1]).fingerprint
+    assert Graph.from_edge_index([[0, 1], [1, 0]], edge_weight=[1.7e308, 1.6e308]).weight.isfinite().all()
+
+
 BAD = {
+    "too many nodes": (lambda: Graph.from_edge_index([[2**62], [2**62 + 1]]), "up to 3037000499 nodes, got 46116"),
+    "num_nodes word": (lambda: Graph.from_edge_index([[0], [1]], "4"), "num_nodes must be a whole number, got '4'"),
+    "num_nodes half": (lambda: Graph.from_edge_index([[0], [1]], 2.5), "num_nodes must be a whole number, got 2.5"),
+    "complex weights": (lambda: Graph.from_edge_index([[0], [1]], None, [1j]), "edge_weight must be numbers"),
+    "unsorted pairs": (lambda: Graph(torch.tensor([[5], [0]]), 3), "pairs must be sorted, with"),
+    "array for a tensor": (lambda: ZOO["path"].to_arcs(np.ones(8)), "values must be a tensor, got ndarray"),
     "not an edge_index": (lambda: Graph.from_edge_index("cora"), "got str 'cora'"),
     "not numbers": (lambda: Graph.from_edge_index([["a"], ["b"]]), "expected an edge_index"),
     "wrong shape": (lambda: Graph.from_edge_index(torch.zeros(3, 4, dtype=torch.long)), r"got shape \[3, 4\]"),
@@ -168,7 +188,10 @@ BAD = {
     "not square": (lambda: Graph.from_scipy(sp.csr_matrix((2, 3))), r"must be square, got shape \(2, 3\)"),
     "complex": (lambda: Graph.from_scipy(sp.csr_matrix(np.eye(2) * 1j)), "must be real, got a matrix of complex128"),
     "not networkx": (lambda: Graph.from_networkx([1, 2]), r"expected a NetworkX graph, got list \[1, 2\]"),
-    "values of wrong length": (lambda: ZOO["path"].to_arcs(torch.ones(3)), "3 entries .* the graph has 8 edges"),
+    "values of wrong length": (
+        lambda: ZOO["path"].to_arcs(torch.ones(3)),
+        r"8 entries .* one for each edge of the graph, got shape \[3\]",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 import io
+import threading
 
 import pytest
 from graphs import ZOO
@@ -14,6 +15,25 @@ def test_shown_when_asked_and_silent_otherwise(capsys):
     assert shown.out == ""
     aggregate_resistance(ZOO["karate"], 3)
     assert capsys.readouterr().err == ""
+
+
+def test_one_long_step_is_seen_while_it_runs(monkeypatch):
+    """The bar has a clock of its own: it appears although nothing advanced."""
+    seen = threading.Event()
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            if "work" in text:
+                seen.set()
+            return super().write(text)
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setattr("tadropedge.progress.PATIENCE", 0.01)
+    with Progress("work", total=1):
+        assert seen.wait(timeout=30)
 
 
 @pytest.mark.parametrize("patience", [0.0, 60.0])

@@ -1,5 +1,6 @@
 import copy
 
+import numpy as np
 import pytest
 import torch
 from graphs import ZOO
@@ -282,8 +283,30 @@ def test_torch_compile_draws_the_same_coins():
         assert torch.equal(whole(one, *arguments), weighted(other, *arguments))
 
 
+def test_a_bad_attribute_does_not_move_the_epoch():
+    drop = TADropEdge()
+    with pytest.raises(TadropedgeError):
+        drop(DATA.edge_index, DATA.edge_keep_prob, torch.ones(2, 3))
+    assert int(drop.epoch) == 0
+    assert int(TADropEdge(seed=np.int64(3)).seed) == 3
+
+
 DATA = prepared()
 BAD = {
+    "q zero": (lambda: AddResistance(q=0), "q must be a whole number of at least 1, got 0"),
+    "effective q": (lambda: AddResistance(q=3, weights="effective"), "effective resistance takes no q"),
+    "ratio": (lambda: AddKeepProbability(keep_ratio=1.5), r"keep_ratio must lie in \[0, 1\], got 1.5"),
+    "gamma": (lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1), "gamma must be at least 0, got -1"),
+    "gamma word": (lambda: AddKeepProbability("cutoff", keep_ratio=0.5, gamma="x"), "unknown gamma 'x'"),
+    "strategy number": (lambda: AddKeepProbability(3, keep_prob=0.5), "unknown strategy 3"),
+    "inverse": (lambda: AddKeepProbability("uniform", keep_prob=0.5, inverse=True), "has no inverse"),
+    "vector": (lambda: AddKeepProbability(keep_prob=[0.5, 0.6]), "must be single numbers here, got a vector"),
+    "epoch": (lambda: TADropEdge().set_epoch(1.5), "epoch must be a whole number of at least 0, got 1.5"),
+    "node_id": (
+        lambda: TADropEdge()(DATA.edge_index, DATA.edge_keep_prob, node_id=torch.arange(9)),
+        "node_id names 9 nodes, but edge_index holds the node 33",
+    ),
+    "ends": (lambda: TADropEdge()(torch.zeros(3, 158).long(), DATA.edge_keep_prob), "whole numbers"),
     "weights": (
         lambda: AddResistance(q=2, weights="spectral"),
         "unknown weights 'spectral'; choose from aggregate, effective",
@@ -302,7 +325,10 @@ BAD = {
     "seed": (lambda: TADropEdge(seed=0.5), "seed must be a whole number, got 0.5"),
     "advance": (lambda: TADropEdge(advance="epoch"), "unknown advance 'epoch'; choose from call, manual"),
     "no prob": (lambda: TADropEdge()(DATA.edge_index, None), "edge_keep_prob must be a tensor, got None"),
-    "length": (lambda: TADropEdge()(DATA.edge_index, torch.ones(3)), "edge_keep_prob has 3 entries .* expected 158"),
+    "length": (
+        lambda: TADropEdge()(DATA.edge_index, torch.ones(3)),
+        r"edge_keep_prob has shape \[3\], but edge_index has 158 arcs",
+    ),
     "range": (
         lambda: TADropEdge()(DATA.edge_index, torch.full((158,), 2.0)),
         r"edge_keep_prob must lie in \[0, 1\], got 2",

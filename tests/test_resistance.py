@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tadropedge import Graph, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance
+from tadropedge import Graph, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance, resistance
 
 quiet = pytest.mark.filterwarnings("ignore::tadropedge.RepeatedEigenvalueWarning")
 
@@ -101,6 +101,34 @@ def test_rounding_makes_no_ranks():
     assert len(weights.unique()) == 3  # inside a clique, at its gate, the bridge
 
 
+def test_a_long_path_keeps_its_weights():
+    """Eigenvalues near 1e-9 and weights near 1e-13 are still above the floor: u_ℓ is a cosine."""
+    n = 20_000
+    weights = aggregate_resistance(path(n), 2).numpy()
+    angle = np.pi / n
+    expected = 2 / n * (np.cos(angle * (np.arange(n - 1) + 1.5)) - np.cos(angle * (np.arange(n - 1) + 0.5))) ** 2
+    assert weights == pytest.approx(expected, rel=1e-4, abs=1e-18)
+
+
+def test_near_neighbours_in_a_long_chain_are_no_ties():
+    values = 1 + 5e-10 * np.arange(20_000)
+    assert np.array_equal(resistance._make_ties(values), values)
+    close = np.array([1.0, 1 + 5e-10, 2.0, 0.0, 0.0])
+    assert resistance._make_ties(close).tolist() == [1.0, 1.0, 2.0, 0.0, 0.0]
+
+
+@pytest.mark.filterwarnings("error::scipy.linalg.LinAlgWarning")
+def test_a_large_eigenspace_goes_straight_to_the_dense_solver():
+    with pytest.warns(RepeatedEigenvalueWarning):
+        weights = aggregate_resistance(star(700), 2)
+    assert len(weights.unique()) == 1
+
+
+def test_named_solvers_take_many_tiny_components():
+    graph = union(*(path(3 + place % 3) for place in range(600)))
+    assert torch.equal(aggregate_resistance(graph, 2, solver="lanczos"), aggregate_resistance(graph, 2))
+
+
 def test_desired_clusters_finds_the_three_cliques():
     """Three cliques in a ring: the gap says 3, whether 2, 3 or 4 were desired."""
     cliques = union(complete(7), complete(7), complete(7))
@@ -189,7 +217,7 @@ BAD = {
         lambda: aggregate_resistance(path(4), 2, solver="lanzcos"),
         r"unknown solver 'lanzcos'; choose from auto, dense, .* \(did you mean 'lanczos'\?\)",
     ),
-    "tolerance": (lambda: aggregate_resistance(path(4), 2, tolerance=0), "tolerance must be positive, got 0"),
+    "tolerance": (lambda: aggregate_resistance(path(4), 2, tolerance=0), "tolerance must be a positive number, got 0"),
 }
 
 

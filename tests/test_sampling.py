@@ -135,6 +135,14 @@ def test_pairs_by_node_ids_do_not_depend_on_direction_order_or_batch():
     assert float(sample_edges(HALF, 0, 0, pairs=wide).double().mean()) == pytest.approx(0.5, abs=0.016)
 
 
+def test_seeds_and_ids_of_any_integer_type():
+    ours = sample_edges(HALF, [3, 4], 1)
+    for seeds in (np.array([3, 4]), torch.tensor([3, 4], dtype=torch.int32), range(3, 5), (3, 4)):
+        assert torch.equal(sample_edges(HALF, seeds, np.int64(1)), ours)
+    pairs = torch.arange(40_000).view(2, -1)
+    assert torch.equal(sample_edges(HALF, pairs=pairs.int()), sample_edges(HALF, pairs=pairs))
+
+
 @given(st.integers(1, 60), st.floats(0, 1), st.integers(0, 99))
 def test_directed_rule_keeps_exactly_the_floor(pairs, p, seed):
     mask = sample_directed(pairs, p, seed=seed, epoch=1)
@@ -163,8 +171,20 @@ BAD = {
     "seed word": (lambda: sample_edges(HALF, seed="1"), "seed must be a whole number or a list of them, got '1'"),
     "no seeds": (lambda: sample_edges(HALF, seed=[]), "seed must be a whole number"),
     "epoch": (lambda: sample_edges(HALF, epoch=1.5), "epoch must be a whole number, got 1.5"),
-    "pairs": (lambda: sample_edges(HALF, pairs=torch.zeros(2, 3).long()), "pairs has 3 entries .* expected 20000"),
+    "pairs": (
+        lambda: sample_edges(HALF, pairs=torch.zeros(2, 3).long()),
+        r"pairs must have 20000 entries .* got shape \[2, 3\]",
+    ),
     "device": (lambda: sample_edges(HALF[:1], pairs=torch.zeros(2, 1, device="meta")), "pairs is on meta, but prob is"),
+    "pairs of floats": (
+        lambda: sample_edges(HALF, pairs=torch.zeros(2, 20_000)),
+        r"whole numbers \[2, M\], got torch.fl",
+    ),
+    "three ends": (lambda: sample_edges(HALF, pairs=torch.zeros(3, 20_000).int()), r"whole numbers \[2, M\], got"),
+    "no seed": (lambda: sample_edges(HALF, seed=None), "seed must be a whole number or a list of them, got None"),
+    "epochs": (lambda: sample_edges(HALF, epoch=np.array([1, 2])), "epoch must be a whole number, got array"),
+    "directed pairs": (lambda: sample_directed(-1, 0.5), "num_pairs must be a whole number of at least 0, got -1"),
+    "directed list": (lambda: sample_directed(3, [0.5]), r"keep_prob must be one number in \[0, 1\], got \[0.5\]"),
     "directed": (lambda: sample_directed(4, 1.1), r"keep_prob must lie in \[0, 1\], got 1.1"),
 }
 

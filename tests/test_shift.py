@@ -1,4 +1,5 @@
 import dense
+import numpy as np
 import pytest
 import torch
 from graphs import ZOO, path, star
@@ -127,6 +128,12 @@ def test_spectral_radius_is_one_also_on_bipartite_and_empty_graphs():
     assert nothing.to_dense().abs().sum() == 0
 
 
+def test_spectral_radius_of_a_long_path():
+    """λ_max = 2 cos(π / (n + 1)): neighbours in the spectrum are close, so the iteration is long."""
+    shift = shift_operator(path(1000), normalization="spectral", dtype=torch.float64)
+    assert float(shift.values.max()) == pytest.approx(1 / (2 * np.cos(np.pi / 1001)), rel=1e-8)
+
+
 def test_no_edges_and_no_mask():
     alone = Graph.from_edge_index([[], []], 3)
     assert torch.equal(shift_operator(alone).to_dense(), torch.eye(3))
@@ -143,6 +150,15 @@ def test_types():
 
 KARATE = ZOO["karate"]
 BAD = {
+    "batch": (
+        lambda: shift_operator(KARATE, masks(KARATE)) @ torch.ones(4, 34, 2),
+        r"batch axes \[3\] of the shift operator and \[4\] of x do not fit",
+    ),
+    "integers": (lambda: shift_operator(KARATE) @ torch.ones(34, 2).long(), "dense floating point x, got torch.int64"),
+    "half": (lambda: shift_operator(KARATE) @ torch.ones(34, 2).half(), "float32 or float64, got torch.float16"),
+    "dtype word": (lambda: shift_operator(KARATE, dtype="float32"), "dtype must be a floating point type"),
+    "nan": (lambda: shift_operator(KARATE, torch.full((78,), float("nan"))), "finite and at least 0"),
+    "negative": (lambda: shift_operator(KARATE, torch.full((78,), -1.0)), "finite and at least 0"),
     "graph": (lambda: shift_operator("cora"), "expected a tadropedge.Graph, got str"),
     "length": (
         lambda: shift_operator(KARATE, torch.ones(7)),

@@ -102,8 +102,11 @@ def test_your_own_strategy_is_one_function(monkeypatch):
 
 
 def test_auto_gamma_is_the_knee_and_nothing_is_critical_where_all_are_equal():
-    floor, rise = torch.linspace(0, 1e-3, 980), torch.linspace(1e-3, 1.0, 20)
-    assert auto_gamma(torch.cat((floor, rise))) == pytest.approx(1e-3, rel=1e-3)
+    floor, rise = torch.linspace(0, 1e-3, 980), torch.linspace(0.1, 1.0, 20)
+    assert auto_gamma(torch.cat((floor, rise))) == pytest.approx(0.1)
+    tied = torch.tensor([0.0] * 90 + [5.0] * 10)  # a floor of equal weights is not part of the rise
+    assert auto_gamma(tied) == 5.0
+    assert float(keep_probabilities(tied, keep_prob=0.5, strategy="cutoff").mean()) == pytest.approx(0.55)
     equal = torch.full((5,), 0.4)
     assert auto_gamma(equal) > 0.4
     assert keep_probabilities(equal, keep_prob=0.5, strategy="cutoff").tolist() == [0.5] * 5
@@ -116,7 +119,27 @@ def test_auto_gamma_is_within_a_factor_of_ten_of_the_paper(citation, name, q, pu
     assert published / 10 <= gamma <= published * 10
 
 
+def test_the_lower_end_of_a_ratio_is_reachable():
+    for edges in range(1, 400):
+        prob = keep_probabilities(torch.arange(float(edges)), keep_ratio=(edges + 1) / (2 * edges), strategy="cdf")
+        assert float(prob.mean()) == pytest.approx((edges + 1) / (2 * edges))
+
+
+def test_scores_of_any_kind():
+    assert keep_probabilities(WEIGHTS, keep_prob=0.5, strategy=lambda w: w > 0.2).tolist() == [1, 0.5, 0.5, 0.5, 1, 1]
+    assert keep_probabilities(WEIGHTS, keep_prob=0.5, strategy=torch.sigmoid).shape == (6,)
+    assert keep_probabilities([0.0, 1.0], keep_prob=0.5).tolist() == [0.75, 1.0]
+
+
 BAD = {
+    "lengths": (
+        {"keep_prob": [0.1, 0.2, 0.3], "strategy": "division", "gamma": [0.1, 0.2]},
+        "3 values of keep_prob or keep_ratio, but 2 of gamma",
+    ),
+    "ratio lengths": (
+        {"keep_ratio": [0.9, 0.9, 0.9], "strategy": "division", "gamma": [0.1, 0.2]},
+        "3 values of keep_ratio, but 2 of gamma",
+    ),
     "keep_prob high": ({"keep_prob": 1.2}, r"keep_prob must lie in \[0, 1\], got 1.2"),
     "keep_prob low": ({"keep_prob": -0.1}, r"got -0.1"),
     "keep_prob nan": ({"keep_prob": float("nan")}, r"keep_prob must lie in \[0, 1\], got nan"),
@@ -149,6 +172,8 @@ def test_bad_settings(name):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
+        (None, "weights must be one number for each edge, got NoneType None"),
+        (torch.ones(2) * 1j, "weights must be real numbers"),
         (torch.empty(0), "weights are empty: the graph has no edges"),
         (torch.ones(2, 2), r"one number for each edge, got shape \[2, 2\]"),
         (torch.tensor([1.0, float("nan")]), "finite and at least 0, got nan"),

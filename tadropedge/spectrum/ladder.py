@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,17 +67,20 @@ def climb(L: sp.csr_matrix, null: Floats, norm: float, clusters: Clusters, solve
 
     ``tolerance`` bounds the absolute error of every weight. A weight is ω = dᵀ P d with ‖d‖² = 2 and P the
     projector on the modes, so |Δω| ≤ 2 ‖ΔP‖ and the subspace may turn by ``tolerance / 2``. By Davis and
-    Kahan it turns by at most ‖L V − V Λ‖ / (gap above q); a residual at the level of rounding always passes.
+    Kahan it turns by at most ‖L V − V Λ‖ / (gap above q). A residual at the level of rounding always passes: where
+    the gap is so small that rounding alone turns the subspace by more, no float64 solver does better.
     """
     n, edges = L.shape[0], (L.nnz - L.shape[0]) // 2
     k = min(n, clusters.pairs_needed + 1)
     reasons: list[str] = []
-    for name in rungs(n, edges, solver):
-        pairs = k
+    for rung in rungs(n, edges, solver):
+        name, pairs = rung, k
         while True:
             log.debug("component of %d nodes: %s, %d eigenpairs", n, name, pairs)
             try:
-                found = _solve(name, L, null, pairs)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of singular or stalled iterations: the check below decides
+                    found = _solve(name, L, null, pairs)
             except (RuntimeError, ArithmeticError, MemoryError, np.linalg.LinAlgError, ValueError) as error:
                 reasons.append(f"{name}: {str(error).strip() or type(error).__name__}")
                 break
@@ -86,6 +90,9 @@ def climb(L: sp.csr_matrix, null: Floats, norm: float, clusters: Clusters, solve
             if reason is not None:
                 reasons.append(f"{name}: {reason}")
                 break
+            if solver == "auto" and name != "dense" and n <= DENSE_FALLBACK:
+                name, pairs = "dense", n  # q fell into an eigenspace: all of it at once
+                continue
             if name != "dense" and pairs >= MOST_PAIRS:
                 reasons.append(f"{name}: the eigenvalue {found[0][-1]:.6g} is repeated too often")
                 break

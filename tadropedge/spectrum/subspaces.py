@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tadropedge.blocks import DENSE_NODES, Block, blocks
-from tadropedge.errors import lookup
+from tadropedge.errors import ConvergenceError, lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress
-from tadropedge.spectrum.clusters import Clusters, cluster_counts
-from tadropedge.spectrum.ladder import EPSILON, climb
+from tadropedge.spectrum.clusters import ROUNDING, Clusters, cluster_counts
+from tadropedge.spectrum.ladder import DENSE_SHARE, EPSILON, climb
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -58,7 +58,8 @@ def cluster_subspaces(
     with Progress("eigenvectors", graph.num_nodes, progress) as bar:
         for block in blocks(graph, least=clusters.least_nodes):
             bar.note(f"{block.count} × {block.size} nodes")
-            if block.size <= DENSE_NODES and solver in ("auto", "dense"):
+            tiny = block.size <= DENSE_SHARE * clusters.pairs_needed  # no work for an iterative solver
+            if block.size <= DENSE_NODES and (tiny or solver in ("auto", "dense")):
                 yield _dense_batch(block, clusters, laplacian)
             else:
                 yield from _one_by_one(block, clusters, laplacian, solver, tolerance)
@@ -68,7 +69,14 @@ def cluster_subspaces(
 def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
     """All components of a block at once, by LAPACK."""
     norms = block.norms(laplacian)
-    values, vectors = np.linalg.eigh(block.dense_laplacian(laplacian))
+    L = block.dense_laplacian(laplacian)
+    values, vectors = np.linalg.eigh(L)
+    residual = np.linalg.norm(L @ vectors - vectors * values[:, None, :], axis=(1, 2))
+    if not (residual <= ROUNDING * block.size * norms).all():  # NaN fails too
+        raise ConvergenceError(
+            f"the dense eigensolver failed on a component of {block.size} nodes (residual {residual.max():.1e}); "
+            "its edge weights may span too many orders of magnitude"
+        )
     counts, widened = cluster_counts(values, block.size, norms, clusters)
     used = np.arange(block.size) < counts[:, None]
     vectors = np.where(used[:, None, :], vectors, 0.0)[:, :, : counts.max()]
@@ -81,11 +89,12 @@ def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
 def _one_by_one(block: Block, clusters: Clusters, laplacian: str, solver: str, tolerance: float) -> Iterator[Subspaces]:
     """Sparse solvers, one component after the other."""
     for member in range(block.count):
-        mine = block.member == member
+        begin, end = np.searchsorted(block.member, (member, member + 1))  # edges come sorted by component
+        mine = slice(begin, end)
         part = Block(
             nodes=block.nodes[member : member + 1],
             edges=block.edges[mine],
-            member=np.zeros(int(mine.sum()), dtype=np.int64),
+            member=np.zeros(end - begin, dtype=np.int64),
             low=block.low[mine],
             high=block.high[mine],
             weight=block.weight[mine],
