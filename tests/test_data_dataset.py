@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tadropedge import Graph, TadropedgeError
 from tadropedge.data.dataset import Dataset, Split, random_split, row_normalized, shuffled_split
 from tadropedge.data.features import checked_csr, csr_tensor
-from tadropedge.data.splits import split_of_masks
 
 # Six nodes in a row, two classes, the last node without a label.
 LABELS = torch.tensor([0, 1, 0, 1, 0, -1])
@@ -205,6 +204,7 @@ def test_seeds_are_the_only_randomness():
         ),
         (lambda: random_split(LABELS, per_class=0), "per_class must be a whole number of at least 1, got 0"),
         (lambda: random_split(LABELS, 1, 1, 1, seed=-1), "seed must be a whole number of at least 0, got -1"),
+        (lambda: random_split(LABELS[:, None]), r"labels must be one class number for each node, got shape \[6, 1\]"),
         (lambda: random_split(ids(-1, -1)), "none of the 2 labels is a class"),
         (lambda: shuffled_split(LABELS, (1, 1, 1)), "1 training nodes cannot hold one of each of the 2 classes"),
         (lambda: shuffled_split(LABELS, (2, 0, 1)), "the size of split.val must be a whole number of at least 1"),
@@ -213,8 +213,3 @@ def test_seeds_are_the_only_randomness():
 def test_splits_that_cannot_be(call, message):
     with pytest.raises(TadropedgeError, match=message):
         call()
-
-
-def test_splits_from_masks():
-    made = split_of_masks(LABELS == 0, LABELS == 1, ids(5))
-    assert [part.tolist() for _, part in made.parts()] == [[0, 2, 4], [1, 3], [5]]

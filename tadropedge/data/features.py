@@ -36,6 +36,19 @@ def checked_csr(
     return matrix
 
 
+def as_float32(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
+    """Real numbers as float32; those too large for it become infinite, which a dataset refuses.
+
+    >>> as_float32(np.array(["a"]), "x")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: x must hold real numbers, got <U1
+    """
+    if values.dtype.kind not in "fiub":
+        raise TadropedgeError(f"{name} must hold real numbers, got {values.dtype}")
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
 def csr_tensor(matrix: sp.csr_matrix) -> Tensor:
     """The same matrix as a float32 CSR tensor, with int32 indices where they are enough.
 
@@ -44,7 +57,7 @@ def csr_tensor(matrix: sp.csr_matrix) -> Tensor:
     """
     index = torch.int32 if max(matrix.nnz, *matrix.shape) <= INT32_LIMIT else torch.int64
     crow, col = (torch.from_numpy(part.astype(np.int64)).to(index) for part in (matrix.indptr, matrix.indices))
-    return _csr(crow, col, torch.from_numpy(matrix.data.astype(np.float32)), matrix.shape)
+    return _csr(crow, col, torch.from_numpy(as_float32(matrix.data, "features")), matrix.shape)
 
 
 def row_normalized(features: Tensor) -> Tensor:

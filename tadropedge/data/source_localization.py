@@ -147,13 +147,24 @@ class SourceLocalization:
         return float((self.posterior(signals[test]).argmax(axis=1) == source[test]).mean())
 
 
-def load_source_localization(seed: int = 0, noise: float | str = "calibrated", **settings: Any) -> Dataset:
+def load_source_localization(
+    seed: int = 0,
+    noise: float | str = "calibrated",
+    nodes: int = 50,
+    communities: int = 5,
+    inside: float = 0.6,
+    between: float = 0.2,
+    times: int = 50,
+    sizes: tuple[int, int, int] = (100, 500, 1000),
+    normalization: str = "spectral",
+) -> Dataset:
     """The dataset of :class:`SourceLocalization` with these settings.
 
     >>> load_source_localization(seed=3, noise="stated").split
     Split(train=100, val=500, test=1000)
     """
-    return SourceLocalization(seed, noise, **settings).dataset()
+    task = SourceLocalization(seed, noise, nodes, communities, inside, between, times, sizes, normalization)
+    return task.dataset()
 
 
 def bayes_accuracy(seed: int = 0, noise: float | str = "calibrated", **settings: Any) -> float:

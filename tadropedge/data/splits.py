@@ -128,18 +128,10 @@ def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0
     return _cut(np.concatenate((order[np.sort(first)], np.delete(order, first))), sizes)
 
 
-def split_of_masks(train: Tensor, val: Tensor, test: Tensor) -> Split:
-    """A split from boolean masks ``[N]``, or from index lists, which stay as they are.
-
-    >>> split_of_masks(torch.tensor([True, False, True]), torch.tensor([1]), torch.tensor([3, 4])).train.tolist()
-    [0, 2]
-    """
-    masks = (train, val, test)
-    return Split(*(part.nonzero()[:, 0] if part.dtype == torch.bool and part.dim() == 1 else part for part in masks))
-
-
 def _shuffled(labels: Tensor, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The labelled nodes in a random order, and their classes."""
+    if labels.dim() != 1:
+        raise TadropedgeError(f"labels must be one class number for each node, got shape {list(labels.shape)}")
     known = labels.cpu().numpy()
     order = np.random.default_rng(check_integer("seed", seed, least=0)).permutation(np.flatnonzero(known >= 0))
     if not len(order):
