@@ -319,9 +319,15 @@ def test_a_hostile_file_is_refused(saved, capsys, hostile):
     assert capsys.readouterr().out == ""
 
 
-def forged():
+def forged_csr():
     x = csr_tensor(sp.csr_matrix(X))
     x.col_indices()[0] = 9
+    return x
+
+
+def forged_coo():
+    x = torch.from_numpy(X).to_sparse()
+    x._indices()[1, 0] = 9
     return x
 
 
@@ -337,7 +343,8 @@ def forged():
         (data(test_mask=None), "the split is not whole: there is no test_mask"),
         (data(val_mask=torch.ones(N, 10).bool()), r"val_mask is a mask of shape \[12, 10\]: expected \[12\]"),
         (data(x=torch.eye(N)[:8]), "edge_index holds the node id 11, but num_nodes=8"),
-        (data(x=forged()), r"(x: not a CSR matrix|not a saved torch_geometric Data)"),
+        (data(x=forged_csr()), r"x: not a CSR matrix of shape \(12, 4\)"),
+        (data(x=forged_coo()), r"x: not a COO matrix of shape \[12, 4\]"),
     ],
 )
 def test_contents_that_are_refused(saved, content, message):

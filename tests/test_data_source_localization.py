@@ -93,10 +93,10 @@ def test_the_posterior_is_bayes_rule():
 
 def test_the_posterior_is_calibrated():
     # A classifier that knows everything is right as often as it says.
-    task = SourceLocalization(3, 0.01, sizes=(100, 100, 20000))
-    signals = task.samples[0][-20000:]
+    task = SourceLocalization(3, 0.01, sizes=(100, 100, 5000))
+    signals = task.samples[0][-5000:]
     said = task.posterior(signals).max(axis=1)
-    assert abs(said.mean() - task.bayes_accuracy()) < 5 * ((said * (1 - said)).sum() / 20000**2) ** 0.5
+    assert abs(said.mean() - task.bayes_accuracy()) < 5 * ((said * (1 - said)).sum() / 5000**2) ** 0.5
 
 
 def test_the_posterior_survives_extreme_noise():

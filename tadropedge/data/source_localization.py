@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.spatial.distance import cdist
 
 from tadropedge.data.block_model import connected_block_model
 from tadropedge.data.dataset import Dataset
@@ -129,9 +130,7 @@ class SourceLocalization:
 
     def posterior(self, signals: Array) -> Array:
         """P(s | x) for ``signals [S, N]``, exactly: Σ_t exp(−‖x − S^t δ_s‖² / 2σ²), normalised over s, ``[S, C]``."""
-        distance = np.stack(
-            [((signals - mean) ** 2).sum(axis=1) for mean in self.means.reshape(-1, self.nodes)], axis=1
-        )
+        distance = cdist(signals, self.means.reshape(-1, self.nodes), "sqeuclidean")
         exponent = (-distance / (2 * self.deviation**2)).reshape(len(signals), self.communities, self.times)
         per_source = np.logaddexp.reduce(exponent, axis=2)
         posterior: Array = np.exp(per_source - np.logaddexp.reduce(per_source, axis=1, keepdims=True))
