@@ -98,11 +98,17 @@ def _check_features(features: Tensor, graph: Graph, level: str) -> None:
             f"features have shape {list(features.shape)}: expected {expected} with N = {graph.num_nodes} nodes"
         )
     values = features if features.layout is torch.strided else features.values()
-    if bool(torch.isfinite(values).all()):
-        return
-    coordinates = features.to_dense() if features.layout is not torch.strided else features
-    place = tuple((~torch.isfinite(coordinates)).nonzero()[0].tolist())
-    raise TadropedgeError(f"features must be finite, got {float(coordinates[place])} at position {list(place)}")
+    wrong = ~torch.isfinite(values)
+    if bool(wrong.any()):
+        first = tuple(wrong.nonzero()[0].tolist())
+        place = list(first) if features.layout is torch.strided else _csr_place(features, first[0])
+        raise TadropedgeError(f"features must be finite, got {float(values[first])} at position {place}")
+
+
+def _csr_place(features: Tensor, entry: int) -> list[int]:
+    """Row and column of a stored entry, without making the matrix dense."""
+    row = int((features.crow_indices() <= entry).sum()) - 1
+    return [row, int(features.col_indices()[entry])]
 
 
 def _check_labels(dataset: Dataset) -> None:
