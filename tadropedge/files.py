@@ -12,6 +12,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -59,9 +60,16 @@ def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bo
     (``007`` is 7); otherwise ids are strings in alphabetical order.
     """
     path = existing(path)
-    try:
+    with readable(path):
         fast = _read_integers(path, header)
         return fast if fast is not None else _read_lines(path, header, weighted)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Say it in one line where ``path`` turns out to be no text."""
+    try:
+        yield
     except UnicodeDecodeError as error:
         raise TadropedgeError(f"{path.name}: not a UTF-8 text file ({error.reason})") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -74,7 +82,8 @@ def _open(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig")
 
 
-def _data_lines(path: Path) -> Iterator[tuple[int, str]]:
+def data_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are neither blank nor comments, with their numbers."""
     with _open(path) as stream:
         for number, line in enumerate(stream, 1):
             text = line.strip()
@@ -84,13 +93,23 @@ def _data_lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
+<<<<<<< HEAD
 def _delimiter(path: Path, first: str) -> str | None:
     """The column separator; ``None`` stands for any white space. A ``.tsv`` may hold commas in its ids."""
     marks = "\t,;" if ".tsv" in path.suffixes else ",\t;"
     return next((mark for mark in marks if mark in first), None)
+=======
+def delimiter_of(path: Path, first: str) -> str | None:
+    """The column separator; ``None`` stands for any white space."""
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix in (".csv", ".tsv"):
+        return "," if suffix == ".csv" else "\t"
+    return next((mark for mark in (",", "\t") if mark in first), None)
+>>>>>>> data
 
 
-def _split(text: str, delimiter: str | None) -> list[str]:
+def split_cells(text: str, delimiter: str | None) -> list[str]:
+    """The cells of a line, quotes taken off."""
     if delimiter is None:
         return text.split()
     if '"' in text:
@@ -100,12 +119,12 @@ def _split(text: str, delimiter: str | None) -> list[str]:
 
 def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     """The common case, two columns of integers, at NumPy's speed; ``None`` when the file is not that."""
-    lines = (text for _, text in _data_lines(path))
+    lines = (text for _, text in data_lines(path))
     first = next(lines, None)
     if first is None:
         raise TadropedgeError(f"{path.name}: no edges in the file")
-    delimiter = _delimiter(path, first)
-    cells = _split(first, delimiter)
+    delimiter = delimiter_of(path, first)
+    cells = split_cells(first, delimiter)
     if len(cells) != 2:
         return None
     edge = all(INTEGER.fullmatch(cell) for cell in cells)
@@ -129,6 +148,7 @@ def _read_lines(path: Path, header: bool | None, weighted: bool) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
     rows: list[tuple[int, list[str]]] = []
     delimiter: str | None = None
+<<<<<<< HEAD
     for number, text in _data_lines(path):
         where = f"{path.name}:{number}"
         if not rows:
@@ -137,6 +157,20 @@ def _read_lines(path: Path, header: bool | None, weighted: bool) -> EdgeList:
         columns = len(rows[0][1]) if rows else len(cells)
         if columns < 2 or (weighted and columns > 3):
             raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
+=======
+    columns = 0
+    for number, text in data_lines(path):
+        where = f"{path.name}:{number}"
+        if not columns:
+            delimiter = delimiter_of(path, text)
+        cells = split_cells(text, delimiter)
+        if not columns:
+            columns = len(cells)
+            if columns < 2 or (weighted and columns > 3):
+                raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
+            if _is_header(cells, header):
+                continue
+>>>>>>> data
         if len(cells) != columns:
             raise TadropedgeError(f"{where}: expected {columns} columns, got {len(cells)}")
         if not cells[0] or not cells[1]:

@@ -75,7 +75,7 @@ class ShiftOperator:
     def to_sparse_csr(self) -> Tensor:
         """The same operator as a torch CSR tensor ``[..., N, N]``."""
         batch = self.values.shape[:-1]
-        _hush_beta_warning()
+        hush_beta_warning()
         crow = self.pattern.crow.expand(*batch, -1)
         col = self.pattern.col.expand(*batch, -1)
         return torch.sparse_csr_tensor(crow, col, self.values, self.shape, check_invariants=False)
@@ -345,12 +345,12 @@ def _multiply(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
 
 
 def _csr(crow: Tensor, col: Tensor, values: Tensor, columns: int) -> Tensor:
-    _hush_beta_warning()
+    hush_beta_warning()
     return torch.sparse_csr_tensor(crow, col, values, (crow.shape[0] - 1, columns), check_invariants=False)
 
 
 @cache
-def _hush_beta_warning() -> None:
+def hush_beta_warning() -> None:
     """Torch says once a process that CSR tensors are in beta; users of this package need not hear it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -1,55 +1,186 @@
-"""The citation graphs Cora, CiteSeer and PubMed, from the raw files in PyTorch Geometric's layout.
+"""The citation sets Cora, CiteSeer and PubMed, from the raw files in PyTorch Geometric's layout.
 
-The files are pickles. They are read by an unpickler that admits the plain containers they need and refuses
-everything else, so a hostile file cannot run code.
+A set is eight files ``root/planetoid/<Name>/raw/ind.<name>.*``: features ``x``, ``tx``, ``allx`` and one-hot labels
+``y``, ``ty``, ``ally`` of the labelled, test and all other nodes, the neighbours of each node in ``graph``, and the
+node of each row of ``tx`` in ``test.index``. All but the last are pickles, read by :mod:`tadropedge.data.pickles`.
 """
 
 from __future__ import annotations
 
-import collections
-import io
-import os
-import pickle
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
 
+from tadropedge.data.dataset import Dataset
+from tadropedge.data.download import data_root, fetch_planetoid
+from tadropedge.data.features import csr_tensor, row_normalized
+from tadropedge.data.pickles import read_pickle
+from tadropedge.data.splits import Split, random_split
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.files import existing
 from tadropedge.graph import Graph
 
 NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
-ADMITTED = {("collections", "defaultdict"): collections.defaultdict, ("__builtin__", "list"): list}
+GAMMA = {"Cora": 1e-2, "CiteSeer": 1e-2, "PubMed": 1e-3}  # the paper searches γ around these
+FILES = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+NUM_VAL = 500
 
 
-class PlainUnpickler(pickle.Unpickler):
-    """An unpickler that knows dictionaries and lists and nothing that could act."""
+def load_planetoid(
+    name: str,
+    root: str | Path | None = None,
+    split: str = "full",
+    *,
+    per_class: int = 20,
+    seed: int = 0,
+    normalize: bool = True,
+) -> Dataset:
+    """Load ``cora``, ``citeseer`` or ``pubmed`` with sparse features; files that are missing are downloaded.
 
-    def find_class(self, module: str, name: str) -> Any:
-        """Return an admitted class, or refuse."""
-        try:
-            return ADMITTED[module, name]
-        except KeyError:
-            raise TadropedgeError(f"the file asks for {module}.{name}, which is not admitted") from None
+    ``root`` defaults to ``TADROPEDGE_DATA``, else to ``tadropedge`` in the user's cache directory. Splits:
+
+    * ``full``, the paper's: test is ``test.index``, validation the last 500 of ``ally``, training all before them;
+    * ``public``: the same test nodes, training the first ``len(y)`` nodes, validation the 500 after them;
+    * ``random``: ``per_class`` labels a class, then 500 and 1000 of the others, drawn from ``seed``.
+
+    ``normalize`` divides each row of features by its sum. Nodes that have no row in the files (15 in CiteSeer)
+    have features of zero and no label.
+    """
+    make_split = lookup("split", split, {"full": _full, "public": _public, "random": None})
+    folder = lookup("dataset", name.lower(), NAMES)
+    raw = _raw(folder, root)
+    fetch_planetoid(folder, raw, [f"ind.{folder.lower()}.{file}" for file in FILES])
+    files = _read(raw, folder.lower())
+    features, labels = _features(files), _labels(files)
+    return Dataset(
+        name=folder.lower(),
+        graph=files.graph,
+        features=row_normalized(features) if normalize else features,
+        labels=labels,
+        num_classes=files.ally.shape[1],
+        level="node",
+        split=make_split(files) if make_split else random_split(labels, per_class, seed=seed),
+        gamma=GAMMA[folder],
+    )
 
 
 def citation_graph(name: str, root: str | Path | None = None) -> Graph:
-    """Read the graph of ``cora``, ``citeseer`` or ``pubmed`` from ``root/planetoid/<Name>/raw``.
-
-    ``root`` defaults to the environment variable ``TADROPEDGE_DATA``.
-    """
+    """Read the graph alone of ``cora``, ``citeseer`` or ``pubmed``; nothing is downloaded."""
     folder = lookup("dataset", name.lower(), NAMES)
-    root = root if root is not None else os.environ.get("TADROPEDGE_DATA")
-    if root is None:
-        raise TadropedgeError(f"where is {folder}? give root, or set TADROPEDGE_DATA")
-    path = Path(root) / "planetoid" / folder / "raw" / f"ind.{folder.lower()}.graph"
-    if not path.is_file():
-        raise TadropedgeError(f"no such file: '{path}'")
+    return _graph(existing(_raw(folder, root) / f"ind.{folder.lower()}.graph"))
+
+
+def _raw(folder: str, root: str | Path | None) -> Path:
+    return data_root(root) / "planetoid" / folder / "raw"
+
+
+@dataclass(frozen=True)
+class Files:
+    """The contents of the files, checked against each other; ``x`` itself is the head of ``allx``."""
+
+    tx: sp.csr_matrix
+    allx: sp.csr_matrix
+    y: npt.NDArray[Any]
+    ty: npt.NDArray[Any]
+    ally: npt.NDArray[Any]
+    graph: Graph
+    test: npt.NDArray[np.int64]
+
+
+def _read(raw: Path, prefix: str) -> Files:
+    """Read all files and check that they belong together."""
+    paths = {file: raw / f"ind.{prefix}.{file}" for file in FILES}
+    x, tx, allx = (_matrix(paths[file]) for file in ("x", "tx", "allx"))
+    y, ty, ally = (_one_hot(paths[file]) for file in ("y", "ty", "ally"))
+    for name, matrix, classes in (("x", x, y), ("tx", tx, ty), ("allx", allx, ally)):
+        if matrix.shape != (classes.shape[0], allx.shape[1]) or classes.shape[1] != ally.shape[1]:
+            raise TadropedgeError(
+                f"ind.{prefix}.{name}: features of shape {matrix.shape} and labels of shape {classes.shape} do not fit "
+                f"allx of shape {allx.shape} and ally of shape {ally.shape}"
+            )
+    graph, test = _graph(paths["graph"]), _test_index(paths["test.index"])
+    first, last = allx.shape[0], graph.num_nodes - 1
+    distinct = len(np.unique(test)) == len(test) == len(ty)
+    if not distinct or test.min() < first or test.max() > last:
+        raise TadropedgeError(
+            f"ind.{prefix}.test.index: expected {len(ty)} distinct nodes from {first} to {last}, "
+            f"got {len(test)} from {test.min()} to {test.max()}"
+        )
+    return Files(tx, allx, y, ty, ally, graph, test)
+
+
+def _matrix(path: Path) -> sp.csr_matrix:
+    matrix = read_pickle(path)
+    if not sp.issparse(matrix):
+        raise TadropedgeError(f"{path.name}: expected a sparse matrix of features, got {type(matrix).__name__}")
+    return matrix
+
+
+def _one_hot(path: Path) -> npt.NDArray[Any]:
+    labels = read_pickle(path)
+    if not isinstance(labels, np.ndarray) or labels.ndim != 2 or not labels.size:
+        raise TadropedgeError(f"{path.name}: expected a matrix of one-hot labels, got {type(labels).__name__}")
+    if not (np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()):
+        row = int(((labels == 1).sum(axis=1) != 1).argmax())
+        raise TadropedgeError(f"{path.name}: row {row} is not one-hot: {labels[row].tolist()}")
+    return labels
+
+
+def _test_index(path: Path) -> npt.NDArray[np.int64]:
     try:
-        neighbours = PlainUnpickler(io.BytesIO(path.read_bytes()), encoding="latin1").load()
-    except (pickle.UnpicklingError, EOFError, IndexError, KeyError, ValueError) as error:
-        raise TadropedgeError(f"{path.name}: not a citation graph ({error})") from error
+        index = np.array([int(line) for line in path.read_text(encoding="utf-8").split()], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise TadropedgeError(f"{path.name}: expected one node on each line ({error})") from error
+    if not len(index):
+        raise TadropedgeError(f"{path.name}: no test nodes in the file")
+    return index
+
+
+def _graph(path: Path) -> Graph:
+    neighbours = read_pickle(path)
     if not isinstance(neighbours, dict) or not all(isinstance(row, list) for row in neighbours.values()):
         raise TadropedgeError(f"{path.name}: expected a dictionary of neighbour lists")
+    nodes = [*neighbours, *(other for others in neighbours.values() for other in others)]
+    if not all(type(node) is int and 0 <= node < len(neighbours) for node in nodes):
+        wrong = next(node for node in nodes if type(node) is not int or not 0 <= node < len(neighbours))
+        raise TadropedgeError(f"{path.name}: nodes run from 0 to {len(neighbours) - 1}, got {wrong!r}")
     arcs = [(node, other) for node, others in neighbours.items() for other in others]
-    return Graph.from_edge_index(np.array(arcs, dtype=np.int64).T, num_nodes=len(neighbours))
+    return Graph.from_edge_index(np.array(arcs, dtype=np.int64).reshape(-1, 2).T, num_nodes=len(neighbours))
+
+
+def _features(files: Files) -> Tensor:
+    """Features ``[N, F]`` as CSR: row i of ``tx`` belongs to node ``test[i]``."""
+    entries = sp.vstack((files.allx, files.tx)).tocoo()
+    node = np.concatenate((np.arange(files.allx.shape[0]), files.test))
+    shape = (files.graph.num_nodes, files.allx.shape[1])
+    return csr_tensor(sp.csr_matrix((entries.data, (node[entries.row], entries.col)), shape=shape))
+
+
+def _labels(files: Files) -> Tensor:
+    labels = np.full(files.graph.num_nodes, -1, dtype=np.int64)
+    labels[: len(files.ally)] = files.ally.argmax(axis=1)
+    labels[files.test] = files.ty.argmax(axis=1)
+    return torch.from_numpy(labels)
+
+
+def _full(files: Files) -> Split:
+    return _cut(files, len(files.ally) - NUM_VAL)
+
+
+def _public(files: Files) -> Split:
+    return _cut(files, len(files.y))
+
+
+def _cut(files: Files, train: int) -> Split:
+    """The first ``train`` nodes, the 500 after them, and the test nodes in increasing order."""
+    if train < 1 or train + NUM_VAL > len(files.ally):
+        raise TadropedgeError(
+            f"{len(files.ally)} labelled nodes are too few for {max(train, 1)} training and {NUM_VAL} validation nodes"
+        )
+    return Split(torch.arange(train), torch.arange(train, train + NUM_VAL), torch.from_numpy(np.sort(files.test)))

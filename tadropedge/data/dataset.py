@@ -1,0 +1,133 @@
+"""A dataset: one graph, features, labels and a split, checked when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tadropedge.data.features import row_normalized
+from tadropedge.data.splits import Split, check_split, random_split, shuffled_split
+from tadropedge.errors import TadropedgeError, check_device, lookup
+from tadropedge.graph import Graph
+
+__all__ = ["BACKBONES", "Dataset", "Split", "random_split", "row_normalized", "shuffled_split"]
+
+BACKBONES = {"node": "gcn", "graph": "gcnn"}  # the backbone each level needs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A graph with features, labels and a split.
+
+    * ``level``: ``"node"``, one label for each node, or ``"graph"``, one label for each signal on the graph;
+    * ``features``: float32, ``[N, F]`` dense or CSR for nodes, ``[S, N, F]`` dense for S signals;
+    * ``labels``: int64 ``[N]`` or ``[S]``, 0 … ``num_classes`` − 1; −1 stands for no label;
+    * ``split``: the default split; ``random_split`` and ``shuffled_split`` make others;
+    * ``gamma``: around which value the paper searches γ, where it says so;
+    * ``class_names``: the user's own names of the classes, where the input had names.
+
+    >>> graph = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]])
+    >>> split = Split(torch.tensor([0, 3]), torch.tensor([1]), torch.tensor([2]))
+    >>> Dataset("path", graph, torch.eye(4), torch.tensor([0, 0, 1, 1]), 2, "node", split)
+    Dataset('path', num_nodes=4, num_edges=3, num_features=4, num_classes=2, level='node', split=(2, 1, 1))
+    """
+
+    name: str
+    graph: Graph
+    features: Tensor
+    labels: Tensor
+    num_classes: int
+    level: str
+    split: Split
+    gamma: float | None = None
+    class_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        lookup("level", self.level, BACKBONES)
+        _check_features(self.features, self.graph, self.level)
+        _check_labels(self)
+        for name, part in self.split.parts():
+            check_device(f"split.{name}", part, self.graph.device, "the graph")
+        check_split(self.split, self.labels, self.num_classes, "node" if self.level == "node" else "sample")
+
+    @property
+    def num_features(self) -> int:
+        """F, the number of features of a node."""
+        return self.features.shape[-1]
+
+    @property
+    def backbone(self) -> str:
+        """The backbone this dataset needs: ``"gcn"`` for nodes, ``"gcnn"`` for signals on the graph."""
+        return BACKBONES[self.level]
+
+    @property
+    def device(self) -> torch.device:
+        """Where graph, features, labels and split lie."""
+        return self.graph.device
+
+    def to(self, device: torch.device | str) -> Dataset:
+        """Return the same dataset on another device."""
+        return replace(
+            self,
+            graph=self.graph.to(device),
+            features=self.features.to(device),
+            labels=self.labels.to(device),
+            split=self.split.to(device),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}, num_nodes={self.graph.num_nodes}, num_edges={self.graph.num_edges}, "
+            f"num_features={self.num_features}, num_classes={self.num_classes}, level={self.level!r}, "
+            f"split={self.split.sizes})"
+        )
+
+
+def _check_features(features: Tensor, graph: Graph, level: str) -> None:
+    """Check layout, type, shape and that every value is a finite number."""
+    check_device("features", features, graph.device, "the graph")
+    layouts = (torch.strided, torch.sparse_csr) if level == "node" else (torch.strided,)
+    if features.layout not in layouts or features.dtype != torch.float32:
+        allowed = "dense or CSR" if level == "node" else "dense"
+        raise TadropedgeError(f"features must be {allowed} float32, got {features.layout} of {features.dtype}")
+    expected = "[N, F]" if level == "node" else "[S, N, F]"
+    if features.dim() != len(expected.split(",")) or features.shape[-2] != graph.num_nodes or not features.shape[-1]:
+        raise TadropedgeError(
+            f"features have shape {list(features.shape)}: expected {expected} with N = {graph.num_nodes} nodes"
+        )
+    values = features if features.layout is torch.strided else features.values()
+    wrong = ~torch.isfinite(values)
+    if bool(wrong.any()):
+        first = tuple(wrong.nonzero()[0].tolist())
+        place = list(first) if features.layout is torch.strided else _csr_place(features, first[0])
+        raise TadropedgeError(f"features must be finite, got {float(values[first])} at position {place}")
+
+
+def _csr_place(features: Tensor, entry: int) -> list[int]:
+    """Row and column of a stored entry, without making the matrix dense."""
+    row = int((features.crow_indices() <= entry).sum()) - 1
+    return [row, int(features.col_indices()[entry])]
+
+
+def _check_labels(dataset: Dataset) -> None:
+    """Check type, length and range of the labels."""
+    labels, classes = dataset.labels, dataset.num_classes
+    check_device("labels", labels, dataset.graph.device, "the graph")
+    count, owner = dataset.features.shape[0], "nodes" if dataset.level == "node" else "samples"
+    if labels.dtype != torch.int64 or list(labels.shape) != [count]:
+        raise TadropedgeError(
+            f"labels must be int64 of shape [{count}], one for each of the {count} {owner}, "
+            f"got {labels.dtype} of shape {list(labels.shape)}"
+        )
+    if classes < 2:
+        raise TadropedgeError(f"num_classes must be at least 2, got {classes}")
+    wrong = (labels < -1) | (labels >= classes)
+    if bool(wrong.any()):
+        place = int(wrong.nonzero()[0])
+        raise TadropedgeError(
+            f"labels run from 0 to {classes - 1}, and -1 for no label, got {int(labels[place])} at position {place}"
+        )
+    if dataset.class_names is not None and len(dataset.class_names) != classes:
+        raise TadropedgeError(f"expected {classes} class_names, got {len(dataset.class_names)}")

@@ -1,0 +1,80 @@
+"""Feature matrices: CSR parts that are checked before anything multiplies by them, and row normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.pattern import INT32_LIMIT
+from tadropedge.shift import hush_beta_warning
+
+
+def checked_csr(
+    values: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: npt.NDArray[Any], shape: Any, name: str
+) -> sp.csr_matrix:
+    """A SciPy CSR matrix from its parts, or an error that says what is wrong with ``name``.
+
+    Sparse products trust the indices they are given, so one that points outside would read foreign memory.
+
+    >>> checked_csr(np.ones(1), np.array([5]), np.array([0, 1]), (1, 3), "x")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: x: not a CSR matrix of shape (1, 3) (indices must be < 3)
+    """
+    try:
+        shape = tuple(int(length) for length in shape)
+        matrix = sp.csr_matrix((values, indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+        matrix.sum_duplicates()  # also sorts the columns of each row
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise TadropedgeError(f"{name}: not a CSR matrix of shape {shape} ({error})") from error
+    return matrix
+
+
+def as_float32(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
+    """Real numbers as float32; those too large for it become infinite, which a dataset refuses.
+
+    >>> as_float32(np.array(["a"]), "x")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: x must hold real numbers, got <U1
+    """
+    if values.dtype.kind not in "fiub":
+        raise TadropedgeError(f"{name} must hold real numbers, got {values.dtype}")
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def csr_tensor(matrix: sp.csr_matrix) -> Tensor:
+    """The same matrix as a float32 CSR tensor, with int32 indices where they are enough.
+
+    >>> csr_tensor(sp.csr_matrix([[0.0, 2.0], [0.0, 0.0]])).to_dense().tolist()
+    [[0.0, 2.0], [0.0, 0.0]]
+    """
+    index = torch.int32 if max(matrix.nnz, *matrix.shape) <= INT32_LIMIT else torch.int64
+    crow, col = (torch.from_numpy(part.astype(np.int64)).to(index) for part in (matrix.indptr, matrix.indices))
+    return _csr(crow, col, torch.from_numpy(as_float32(matrix.data, "features")), matrix.shape)
+
+
+def row_normalized(features: Tensor) -> Tensor:
+    """Divide each row by the sum of its absolute values: x_i / Σ_j |x_ij|. Rows of zeros stay zeros, CSR stays CSR.
+
+    >>> row_normalized(torch.tensor([[1.0, 3.0], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.0, 0.0]]
+    """
+    if features.layout is torch.strided:
+        total = features.abs().sum(dim=-1, keepdim=True)
+        return features / total.where(total > 0, 1.0)
+    crow, col, values = features.crow_indices(), features.col_indices(), features.values()
+    rows = torch.arange(features.shape[0], device=values.device).repeat_interleave(crow.diff())
+    total = values.new_zeros(features.shape[0]).index_add_(0, rows, values.abs())
+    return _csr(crow, col, values / total.where(total > 0, 1.0)[rows], features.shape)
+
+
+def _csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    hush_beta_warning()
+    return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)

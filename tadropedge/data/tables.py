@@ -1,0 +1,126 @@
+"""An edge list and a table of its nodes as text: one line for each node, ``id, feature, …, feature, label``.
+
+A malformed line is named with its number: ``nodes.csv:17: expected 5 columns, got 4``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tadropedge.data.contents import Contents
+from tadropedge.errors import TadropedgeError
+from tadropedge.files import INTEGER, data_lines, delimiter_of, existing, read_edge_list, readable, split_cells
+from tadropedge.graph import Graph
+
+UNKNOWN = ("", "-1")  # a node without a label
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """``ids [N]`` as they stand in the file, ``features [N, F]``, ``labels [N]`` as class numbers, −1 for none."""
+
+    ids: tuple[int, ...] | tuple[str, ...]
+    features: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int64]
+    class_names: tuple[str, ...]
+
+
+def read_table(path: Path, nodes: Path, header: bool | None) -> Contents:
+    """Read an edge list and a table of its nodes, which are numbered in the order of the table.
+
+    Every node of the edge list must be in the table; nodes of the table without an edge are isolated.
+    """
+    table, edges = read_node_table(nodes, header=header), read_edge_list(path)
+    place = {node: number for number, node in enumerate(table.ids)}
+    names = edges.ids if isinstance(table.ids[0], int) else tuple(str(node) for node in edges.ids)
+    missing = [name for name in names if name not in place]
+    if missing:
+        raise TadropedgeError(f"{path.name} names the node {missing[0]!r}, which {nodes.name} does not list")
+    number = np.array([place[name] for name in names], dtype=np.int64)
+    graph = replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids)
+    features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
+    return Contents(graph, features, labels, class_names=table.class_names)
+
+
+def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTable:
+    """Read a table of nodes; blank lines and lines that start with ``#`` or ``%`` are skipped.
+
+    The first column is the id of the node, the last its label, the columns between are numbers. ``header=None`` skips
+    a first line that has no number in those columns. Labels are any words: classes are numbered in the order of
+    numbers, or of the alphabet. An empty label, or −1, stands for none.
+    """
+    path = existing(path)
+    first_line: dict[str, int] = {}
+    rows: list[npt.NDArray[np.float32]] = []
+    labels: list[str] = []
+    with readable(path):
+        for number, cells in _lines(path, header):
+            where = f"{path.name}:{number}"
+            if not cells[0]:
+                raise TadropedgeError(f"{where}: empty node id")
+            if cells[0] in first_line:
+                raise TadropedgeError(f"{where}: node {cells[0]!r} was given on line {first_line[cells[0]]} already")
+            first_line[cells[0]] = number
+            rows.append(_features(cells[1:-1], where))
+            labels.append(cells[-1])
+    if not rows:
+        raise TadropedgeError(f"{path.name}: no nodes in the file")
+    integers = all(INTEGER.fullmatch(name) for name in first_line)
+    ids = tuple(int(name) for name in first_line) if integers else tuple(first_line)
+    return NodeTable(ids, np.stack(rows), *_classes(labels, path.name))
+
+
+def _lines(path: Path, header: bool | None) -> list[tuple[int, list[str]]]:
+    """The cells of each line after the header, all of one length."""
+    lines = list(data_lines(path))
+    delimiter = delimiter_of(path, lines[0][1]) if lines else None
+    table = [(number, split_cells(text, delimiter)) for number, text in lines]
+    for number, cells in table:
+        if len(cells) < 3:
+            raise TadropedgeError(
+                f"{path.name}:{number}: expected at least 3 columns (id, features, label), got {len(cells)}"
+            )
+        if len(cells) != len(table[0][1]):
+            raise TadropedgeError(f"{path.name}:{number}: expected {len(table[0][1])} columns, got {len(cells)}")
+    skip = bool(table) and (_is_header(table[0][1]) if header is None else header)
+    return table[1:] if skip else table
+
+
+def _is_header(cells: list[str]) -> bool:
+    return all(cell and _number(cell) is None for cell in cells[1:-1])
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _features(cells: list[str], where: str) -> npt.NDArray[np.float32]:
+    try:
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused below
+            row = np.array(cells, dtype=np.float64).astype(np.float32)
+    except ValueError:
+        place = next(place for place, cell in enumerate(cells) if _number(cell) is None)
+        raise TadropedgeError(f"{where}: feature {place + 1} is {cells[place]!r}, expected a number") from None
+    if not np.isfinite(row).all():
+        place = int((~np.isfinite(row)).argmax())
+        raise TadropedgeError(f"{where}: feature {place + 1} is {cells[place]!r}, expected a finite number")
+    return row
+
+
+def _classes(labels: list[str], name: str) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """Class numbers of the labels, and the name of each class."""
+    known = {label for label in labels if label not in UNKNOWN}
+    if not known:
+        raise TadropedgeError(f"{name}: no node has a label in the last column")
+    integers = all(INTEGER.fullmatch(label) for label in known)
+    names = sorted(known, key=int) if integers else sorted(known)
+    number = {label: place for place, label in enumerate(names)}
+    return np.array([number.get(label, -1) for label in labels], dtype=np.int64), tuple(names)
