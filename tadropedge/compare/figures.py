@@ -41,6 +41,8 @@ STYLE = {
     "axes.titlelocation": "left",
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.1,
+    "figure.constrained_layout.w_pad": 0.1,
     "legend.frameon": False,
     "xtick.color": QUIET,
     "ytick.color": INK,
@@ -201,13 +203,14 @@ def _zoom(axis: Axes, values: Sequence[float]) -> None:
         axis.set_ylim(bottom - room, float(finite.max()) + room)
 
 
-def _text(words: str) -> str:
-    """Names as they are: a dollar sign starts no formula."""
+def _text(words: str, longest: int = 28) -> str:
+    """Names as they are, cut where they would leave no room; a dollar sign starts no formula."""
+    words = words if len(words) <= longest else f"{words[: longest - 1]}…"
     return words.replace("$", r"\$")
 
 
 def _png(figure: Figure, rows: Sequence[Row]) -> bytes:
-    figure.suptitle(_text(title(rows[0])), x=0.01, ha="left", fontsize=11, color=QUIET)
+    figure.suptitle(_text(title(rows[0]), longest=60), x=0.02, ha="left", fontsize=11, color=QUIET)
     stream = io.BytesIO()
     with warnings.catch_warnings():
         # A name in a script that the font lacks is drawn as boxes; the report has it as text.

@@ -42,6 +42,15 @@ def interval(low: float | None, high: float | None, signed: bool = False) -> str
     return f"{points(low)} to {points(high)}" if signed else f"{percent(low)} to {percent(high)}"
 
 
+def plus_minus(middle: str, low: float | None, high: float | None) -> str:
+    """A number and half the width of its interval.
+
+    >>> plus_minus(percent(0.81), 0.80, 0.82), plus_minus(NOTHING, None, None)
+    ('81.00 ± 1.00', '–')
+    """
+    return middle if low is None or high is None else f"{middle} ± {50 * (high - low):.2f}"
+
+
 def p_value(value: float | None) -> str:
     """A p-value with as many digits as anyone needs.
 
