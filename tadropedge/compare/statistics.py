@@ -81,19 +81,19 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    finite = _vector("values", values)
-    finite = finite[~np.isnan(finite)]
-    mean, error = _mean_and_error(finite)
-    half = float(stdtrit(len(finite) - 1, (1 + LEVEL) / 2)) * error
-    return Interval(mean, mean - half, mean + half, len(finite))
+    numbers = _vector("values", values)
+    counts, means, errors = _moments(numbers)
+    count, mean, error = int(counts), float(means), float(errors)
+    if count < 2:
+        raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
+    half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error
+    return Interval(mean, mean - half, mean + half, count)
 
 
 def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
     """The mean of d = ``values − reference``, both ``[S]``, its 95 % t-interval and the paired t-test's p-value.
 
-    The two-sided p-value is that of t = mean(d) / (s / √S) with S − 1 degrees of freedom. Where all differences are
-    equal there is no s: if they are 0 then p = 1, otherwise p is 2 / 2^S, the chance of S equal signs, which does not
-    call two lucky replicates a discovery. A pair with a NaN is left out.
+    The p-value is that of :func:`paired_p_values`. A pair with a NaN is left out.
 
     >>> difference = paired_difference([0.83, 0.85, 0.84], [0.80, 0.82, 0.83])
     >>> round(difference.mean, 6), round(difference.p_value, 4), difference.count
@@ -102,32 +102,39 @@ def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
     ours, theirs = _vector("values", values), _vector("reference", reference)
     if len(ours) != len(theirs):
         raise TadropedgeError(f"values and reference are paired, got {len(ours)} and {len(theirs)} replicates")
-    gaps = ours - theirs
-    gaps[np.abs(gaps) < ROUNDING] = 0.0
+    gaps = _gaps(ours, theirs)
     interval = mean_interval(gaps)
-    error = _mean_and_error(gaps[~np.isnan(gaps)])[1]
-    if error > 0:
-        p_value = 2 * float(stdtr(interval.count - 1, -abs(interval.mean) / error))
-    else:
-        p_value = 1.0 if interval.mean == 0 else 2.0 ** (1 - interval.count)
-    return Difference(interval.mean, interval.low, interval.high, interval.count, p_value)
+    return Difference(interval.mean, interval.low, interval.high, interval.count, float(_p_values(gaps)))
+
+
+def paired_p_values(values: Array, reference: Array) -> Array:
+    """The two-sided p-values ``[...]`` of many paired t-tests at once; ``values`` and ``reference`` are ``[..., S]``.
+
+    With d = values − reference, t = mean(d) / (s / √S) has S − 1 degrees of freedom. Where all d are equal there is no
+    s: if they are 0 then p = 1, otherwise p is 2 / 2^S, the chance of S equal signs, which does not call two lucky
+    replicates a discovery. NaN where fewer than two pairs are left.
+
+    >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
+    [1.0, 0.5]
+    """
+    return _p_values(_gaps(values, reference))
 
 
 def holm(p_values: Accuracies) -> Array:
-    """Holm's correction of m p-values: the k-th smallest (from 0) times m − k, never falling, at most 1.
+    """Holm's correction of m p-values ``[..., m]``: the k-th smallest (from 0) times m − k, never falling, at most 1.
 
     Whoever then calls those of at most 0.05 discoveries errs at all with a chance of at most 5 %.
 
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    values = _vector("p_values", p_values)
+    values = np.asarray(p_values, dtype=np.float64)
     if not bool(((values >= 0) & (values <= 1)).all()):
         raise TadropedgeError(f"p_values must lie in [0, 1], got {values.tolist()}")
-    order = np.argsort(values, kind="stable")
-    factors = np.arange(len(values), 0, -1)
+    order = np.argsort(values, axis=-1, kind="stable")
+    scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
     corrected = np.empty_like(values)
-    corrected[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
+    np.put_along_axis(corrected, order, np.minimum(np.maximum.accumulate(scaled, axis=-1), 1.0), axis=-1)
     return corrected
 
 
@@ -209,14 +216,32 @@ def _uncorrected(values: Array, reference: Array | None) -> Honest:
     return replace(row, difference=gap.mean, difference_low=gap.low, difference_high=gap.high, p_value=gap.p_value)
 
 
-def _mean_and_error(finite: Array) -> tuple[float, float]:
-    """The mean and s / √S; numbers that are equal up to rounding have exactly no spread."""
-    if len(finite) < 2:
-        raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {len(finite)}")
-    mean = float(finite.mean())
-    if float(np.ptp(finite)) < ROUNDING:
-        return mean, 0.0
-    return mean, float(finite.std(ddof=1)) / len(finite) ** 0.5
+def _gaps(values: Array, reference: Array) -> Array:
+    """Paired differences ``[..., S]``, exactly 0 where the two are equal up to rounding."""
+    gaps = values - reference
+    return np.where(np.abs(gaps) < ROUNDING, 0.0, gaps)
+
+
+def _moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
+    """Count, mean and s / √count of ``numbers [..., S]`` without their NaN, each ``[...]``.
+
+    Numbers that are equal up to rounding have exactly no spread; fewer than two have neither mean nor spread.
+    """
+    known = ~np.isnan(numbers)
+    count = known.sum(axis=-1)
+    enough = np.where(count < 2, np.nan, count)
+    mean = np.where(known, numbers, 0.0).sum(axis=-1) / enough
+    off = np.where(known, numbers - mean[..., None], 0.0)
+    error = np.sqrt((off**2).sum(axis=-1) / (enough - 1) / enough)
+    return count, mean, np.where(np.abs(off).max(axis=-1, initial=0.0) < ROUNDING, 0.0, error)
+
+
+def _p_values(gaps: Array) -> Array:
+    count, mean, error = _moments(gaps)
+    t = np.abs(mean) / np.where(error > 0, error, 1.0)
+    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
+    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
+    return np.where(count < 2, np.nan, p_values)
 
 
 def _vector(name: str, values: Accuracies) -> Array:
