@@ -1,0 +1,1 @@
+"""Comparison of methods: honest statistics, the results document, figures, the report."""

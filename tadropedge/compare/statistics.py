@@ -1,0 +1,293 @@
+"""The honest protocol's numbers: means, paired differences to DropEdge, corrected p-values, and what they say.
+
+Replicate s is one fresh seed and split, shared by all methods, so methods are compared pair by pair: the luck of a
+split cancels in the difference. The intervals speak of this graph under new seeds and splits, not of other graphs.
+
+Accuracies are shares in [0, 1]; sentences speak of points, that is percentage points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+from tadropedge.errors import TadropedgeError
+
+Array = npt.NDArray[np.float64]
+Accuracies = Sequence[float] | Array
+
+LEVEL = 0.95  # of every interval
+ALPHA = 0.05  # the chance, over all methods together, of calling an equal one better or worse
+ROUNDING = 1e-7  # accuracies are shares of fewer than ten million nodes: what is closer than this is equal
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean of ``count`` numbers and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Difference(Interval):
+    """A mean of ``count`` paired differences, its 95 % interval, and the p-value of "there is no difference"."""
+
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Honest:
+    """What the honest protocol says of one method: the ``honest`` part of a row of ``results.json``.
+
+    ``seeds`` replicates were used; ``failed`` were left out because this method or its reference failed there.
+    ``p_value`` is corrected for the number of methods. What cannot be said is ``None``: the difference of a method
+    without a reference, and every number of a method with fewer than two replicates left.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p_value: float | None = None
+    verdict: str | None = None
+    failed: int = 0
+
+    @property
+    def outcome(self) -> str | None:
+        """``"better"``, ``"worse"`` or ``"equal"`` (cannot be told apart); ``"failed"``; ``None``: not compared."""
+        if self.mean is None:
+            return "failed"
+        if self.difference is None or self.p_value is None:
+            return None
+        if self.p_value > ALPHA:
+            return "equal"
+        return "better" if self.difference > 0 else "worse"
+
+
+def mean_interval(values: Accuracies) -> Interval:
+    """The mean of ``values [S]`` and its 95 % t-interval, mean ± t(0.975, S − 1) · s / √S; NaN is left out.
+
+    >>> interval = mean_interval([0.80, 0.82, 0.84, float("nan")])
+    >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
+    (0.770317, 0.82, 0.869683, 3)
+    """
+    numbers = _vector("values", values)
+    counts, means, errors = _moments(numbers)
+    count, mean, error = int(counts), float(means), float(errors)
+    if count < 2:
+        raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
+    half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error
+    return Interval(mean, mean - half, mean + half, count)
+
+
+def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
+    """The mean of d = ``values − reference``, both ``[S]``, its 95 % t-interval and the paired t-test's p-value.
+
+    The p-value is that of :func:`paired_p_values`. A pair with a NaN is left out.
+
+    >>> difference = paired_difference([0.83, 0.85, 0.84], [0.80, 0.82, 0.83])
+    >>> round(difference.mean, 6), round(difference.p_value, 4), difference.count
+    (0.023333, 0.0728, 3)
+    """
+    ours, theirs = _vector("values", values), _vector("reference", reference)
+    if len(ours) != len(theirs):
+        raise TadropedgeError(f"values and reference are paired, got {len(ours)} and {len(theirs)} replicates")
+    gaps = _gaps(ours, theirs)
+    interval = mean_interval(gaps)
+    return Difference(interval.mean, interval.low, interval.high, interval.count, float(_p_values(gaps)))
+
+
+def paired_p_values(values: Array, reference: Array) -> Array:
+    """The two-sided p-values ``[...]`` of many paired t-tests at once; ``values`` and ``reference`` are ``[..., S]``.
+
+    With d = values − reference, t = mean(d) / (s / √S) has S − 1 degrees of freedom. Where all d are equal there is no
+    s: if they are 0 then p = 1, otherwise p is 2 / 2^S, the chance of S equal signs, which does not call two lucky
+    replicates a discovery. NaN where fewer than two pairs are left.
+
+    >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
+    [1.0, 0.5]
+    """
+    return _p_values(_gaps(values, reference))
+
+
+def holm(p_values: Accuracies) -> Array:
+    """Holm's correction of m p-values ``[..., m]``: the k-th smallest (from 0) times m − k, never falling, at most 1.
+
+    Whoever then calls those of at most 0.05 discoveries errs at all with a chance of at most 5 %.
+
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        raise TadropedgeError(f"p_values must lie in [0, 1], got {values.tolist()}")
+    order = np.argsort(values, axis=-1, kind="stable")
+    scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
+    corrected = np.empty_like(values)
+    np.put_along_axis(corrected, order, np.minimum(np.maximum.accumulate(scaled, axis=-1), 1.0), axis=-1)
+    return corrected
+
+
+def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]) -> dict[str, Honest]:
+    """One :class:`Honest` for each method, in the order given.
+
+    ``accuracy[method] [S]`` holds test accuracies, replicate by replicate, NaN where a trial failed;
+    ``reference[method] [S]`` those of DropEdge with the method's expected number of kept edges. A method without a
+    reference (``original``, ``dropedge``) gets a mean and no verdict. p-values are corrected for all that have one.
+
+    >>> rows = honest_rows({"dropedge": [0.80, 0.82, 0.81], "cdf": [0.83, 0.85, 0.85]}, {"cdf": [0.80, 0.82, 0.81]})
+    >>> rows["cdf"].verdict
+    'cdf is better than DropEdge by 3.33 ± 1.43 points'
+    >>> rows["dropedge"].verdict is None
+    True
+    """
+    arrays = {method: _accuracies(method, values) for method, values in accuracy.items()}
+    references = {method: _accuracies(f"the reference of {method}", values) for method, values in reference.items()}
+    _check_replicates(arrays, references)
+    rows = {method: _uncorrected(values, references.get(method)) for method, values in arrays.items()}
+    tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
+    for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
+        rows[method] = replace(rows[method], p_value=float(p_value))
+    return {method: replace(row, verdict=sentence(method, row)) for method, row in rows.items()}
+
+
+def sentence(method: str, row: Honest) -> str | None:
+    """What can be said of one method, or ``None`` where there was nothing to compare it with.
+
+    >>> sentence("cdf", Honest(0.81, 0.80, 0.82, 20, -0.0003, -0.0012, 0.0006, p_value=0.5))
+    'cdf cannot be told apart from DropEdge (−0.03 ± 0.09 points)'
+    """
+    if row.outcome is None:
+        return None
+    if row.outcome == "failed":
+        return f"{method} failed in {row.failed} of {row.seeds + row.failed} replicates"
+    if row.outcome == "equal":
+        return f"{method} cannot be told apart from DropEdge ({_points(row, signed=True)})"
+    return f"{method} is {row.outcome} than DropEdge by {_points(row)}"
+
+
+def verdict(rows: Mapping[str, Honest]) -> str:
+    """One sentence for all methods: the better ones first, then the worse, the undecided and the failed.
+
+    It does not depend on the order of the methods.
+
+    >>> cutoff = Honest(0.82, 0.81, 0.83, 20, 0.0012, 0.0004, 0.0020, p_value=0.01)
+    >>> cdf = Honest(0.81, 0.80, 0.82, 20, -0.0003, -0.0012, 0.0006, p_value=0.5)
+    >>> verdict({"cdf": cdf, "cutoff": cutoff})
+    'cutoff is better than DropEdge by 0.12 ± 0.08 points; cdf cannot be told apart'
+    """
+    groups: dict[str | None, list[str]] = {}
+    for method in sorted(rows, key=lambda method: (-abs(rows[method].difference or 0.0), method)):
+        groups.setdefault(rows[method].outcome, []).append(method)
+    clauses: list[str] = []
+    for outcome in ("better", "worse"):
+        for method in groups.get(outcome, []):
+            than = "" if clauses else " than DropEdge"  # named once
+            clauses.append(f"{method} is {outcome}{than} by {_points(rows[method])}")
+    if "equal" in groups:
+        clauses.append(f"{_listed(groups['equal'])} cannot be told apart{'' if clauses else ' from DropEdge'}")
+    if "failed" in groups:
+        clauses.append(f"{_listed(groups['failed'])} failed too often to be judged")
+    return "; ".join(clauses) or "no method was compared with DropEdge"
+
+
+def _uncorrected(values: Array, reference: Array | None) -> Honest:
+    """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
+    used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
+    count = int(used.sum())
+    failed = len(values) - count
+    if count < 2:
+        return Honest(None, None, None, seeds=count, failed=failed)
+    mean = mean_interval(values[used])
+    row = Honest(mean.mean, mean.low, mean.high, seeds=count, failed=failed)
+    if reference is None:
+        return row
+    gap = paired_difference(values[used], reference[used])
+    return replace(row, difference=gap.mean, difference_low=gap.low, difference_high=gap.high, p_value=gap.p_value)
+
+
+def _gaps(values: Array, reference: Array) -> Array:
+    """Paired differences ``[..., S]``, exactly 0 where the two are equal up to rounding."""
+    gaps = values - reference
+    return np.where(np.abs(gaps) < ROUNDING, 0.0, gaps)
+
+
+def _moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
+    """Count, mean and s / √count of ``numbers [..., S]`` without their NaN, each ``[...]``.
+
+    Numbers that are equal up to rounding have exactly no spread; fewer than two have neither mean nor spread.
+    """
+    known = ~np.isnan(numbers)
+    count = known.sum(axis=-1)
+    enough = np.where(count < 2, np.nan, count)
+    mean = np.where(known, numbers, 0.0).sum(axis=-1) / enough
+    off = np.where(known, numbers - mean[..., None], 0.0)
+    error = np.sqrt((off**2).sum(axis=-1) / (enough - 1) / enough)
+    return count, mean, np.where(np.abs(off).max(axis=-1, initial=0.0) < ROUNDING, 0.0, error)
+
+
+def _p_values(gaps: Array) -> Array:
+    count, mean, error = _moments(gaps)
+    t = np.abs(mean) / np.where(error > 0, error, 1.0)
+    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
+    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
+    return np.where(count < 2, np.nan, p_values)
+
+
+def _vector(name: str, values: Accuracies) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TadropedgeError(f"{name} must be a vector of numbers, got {values!r}") from error
+    if array.ndim != 1:
+        raise TadropedgeError(f"{name} must be a vector of numbers, got shape {list(array.shape)}")
+    if bool(np.isinf(array).any()):
+        raise TadropedgeError(f"{name} must be finite, or NaN for a failed trial, got {array[np.isinf(array)][0]}")
+    return array
+
+
+def _accuracies(name: str, values: Accuracies) -> Array:
+    array = _vector(name, values)
+    wrong = array[(array < 0) | (array > 1)]
+    if len(wrong):
+        raise TadropedgeError(f"accuracies of {name} must be shares in [0, 1], got {wrong[0]:g}")
+    return array
+
+
+def _check_replicates(arrays: Mapping[str, Array], references: Mapping[str, Array]) -> None:
+    """Every array must hold the same replicates, at least two, and every reference belong to a method."""
+    for method in references:
+        if method not in arrays:
+            raise TadropedgeError(f"a reference is given for {method!r}, but accuracies only for {', '.join(arrays)}")
+    lengths = {len(values) for values in (*arrays.values(), *references.values())}
+    if len(lengths) > 1:
+        counts = ", ".join(f"{method} {len(values)}" for method, values in arrays.items())
+        extra = ", ".join(f"{method} {len(values)}" for method, values in references.items())
+        raise TadropedgeError(f"all methods must have the same replicates, got {counts}; references {extra or 'none'}")
+    if lengths and min(lengths) < 2:
+        raise TadropedgeError(f"an interval needs at least 2 replicates (seeds), got {min(lengths)}")
+
+
+def _points(row: Honest, signed: bool = False) -> str:
+    """``0.12 ± 0.08 points``: two decimals, and more where a difference would otherwise read 0.00."""
+    numbers = (row.difference, row.difference_low, row.difference_high)
+    gap, low, high = 100 * np.array(numbers, dtype=np.float64)
+    digits = 2 if signed or gap == 0 or abs(gap) >= 0.005 else int(np.ceil(-np.log10(abs(gap))))
+    minus = "−" if signed and round(gap, digits) < 0 else ""
+    return f"{minus}{abs(gap):.{digits}f} ± {(high - low) / 2:.{digits}f} points"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``, in alphabetical order."""
+    *rest, last = sorted(names)
+    return f"{', '.join(rest)} and {last}" if rest else last

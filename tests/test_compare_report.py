@@ -1,0 +1,228 @@
+import io
+import re
+import shutil
+import struct
+import subprocess
+from dataclasses import replace
+from html import escape
+from html.parser import HTMLParser
+
+import pytest
+from comparisons import GAINS, comparison, renamed
+from rich.console import Console
+
+from tadropedge import TadropedgeError
+from tadropedge.compare.report import render, write_report
+from tadropedge.compare.rows import PaperProtocol, Results, Row
+from tadropedge.compare.statistics import Honest, verdict
+from tadropedge.compare.terminal import table
+from tadropedge.compare.wording import honest_label, judged, outcome, paper_label
+
+RESULTS = comparison()
+BARE = Row("cora", "gcn", 2, "cdf")
+HOSTILE = """<script>alert(1)</script>"'&[bold]{{ 7 * 7 }}"""
+
+
+class Page(HTMLParser):
+    """The tags and the visible text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.words = [], []
+        self.feed(page)
+        self.text = re.sub(r"\s+", " ", " ".join(self.words))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def page():
+    return render(RESULTS)
+
+
+def test_the_verdict_stands_on_top_and_both_protocols_are_labelled(page):
+    text = Page(page).text
+    said = verdict(judged(RESULTS.rows))
+    assert said.startswith("cutoff is better than DropEdge by 0.")
+    places = [
+        text.index(words)
+        for words in (
+            said,
+            "honest protocol (settings chosen on validation, retrained on 20 fresh seeds and splits)",
+            "paper protocol (best test accuracy of 100 trials)",
+            "The run",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_every_number_of_a_row_is_in_the_table(page):
+    row = next(row for row in RESULTS.rows if row.method == "inverse-cdf")
+    honest = row.honest
+    low, gap, high = (
+        f"{100 * value:+.2f}".replace("-", "−")
+        for value in (honest.difference_low, honest.difference, honest.difference_high)
+    )
+    cells = (
+        f"{100 * honest.mean:.2f} {100 * honest.low:.2f} to {100 * honest.high:.2f} {gap} {low} to {high} < 0.001 20"
+    )
+    text = Page(page).text
+    assert f"inverse-cdf worse {cells} " in text
+    assert f"inverse-cdf {100 * row.paper_protocol.best_test:.2f} 100 " in text
+    assert "19 (1 failed)" in text
+
+
+def test_the_run_stands_at_the_end(page):
+    tail = Page(page).text.split("The run")[1].split()
+    for name, value in RESULTS.run.items():
+        assert name in tail
+        assert isinstance(value, dict) or all(word in tail for word in str(value).split())
+    assert "torch 2.13.0" in " ".join(tail)
+
+
+def test_the_page_asks_for_nothing(page):
+    tags = Page(page).tags
+    images = [attributes["src"] for tag, attributes in tags if tag == "img"]
+    assert len(images) == 4
+    assert all(source.startswith("data:image/png;base64,iVBORw0KGgo") for source in images)
+    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in tags}
+    assert not re.search(r"https?:|url\(|@import|\son\w+=", page)
+    policy = next(a["content"] for t, a in tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+
+
+def test_the_same_results_give_the_same_page(tmp_path):
+    first, again = (comparison(gains={"cdf": 0.0}, trials=3) for _ in range(2))
+    path = write_report(first, tmp_path / "new" / "report.html")
+    assert path.read_text(encoding="utf-8") == render(again)
+
+
+def test_hostile_names_are_only_names():
+    run = {"command": HOSTILE, HOSTILE: [HOSTILE]}
+    rows = renamed(comparison(gains={"cdf": 0.0}, trials=2), dataset=HOSTILE, method=HOSTILE, backbone=HOSTILE).rows
+    rows = [replace(rows[0], laplacian=HOSTILE, settings={HOSTILE: HOSTILE}), replace(rows[0], laplacian="a")]
+    made = Page(render(Results(rows, run)))
+    assert "script" not in {tag for tag, _ in made.tags}
+    assert made.text.count(HOSTILE) > 10
+    assert {name for _, attributes in made.tags for name in attributes} <= {
+        *("lang", "charset", "name", "content", "http-equiv", "class", "tabindex", "role", "aria-label", "scope"),
+        *("title", "alt", "src"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "no method"),
+        ([BARE], "no method was compared with DropEdge"),
+        (
+            [replace(BARE, honest=Honest(None, None, None, 1, failed=19, verdict="x"))],
+            "cdf failed too often to be judged",
+        ),
+        ([replace(BARE, paper_protocol=PaperProtocol(0.5, 1))], "paper protocol (best test accuracy of 1 trial)"),
+        ([BARE, replace(BARE, layers=3)], "cora, gcn with 3 layers no method was compared with DropEdge"),
+    ],
+)
+def test_results_with_holes_make_a_page(rows, words):
+    text = Page(render(Results(rows))).text
+    assert words in text or not rows
+    assert "The run" not in text
+    assert "None" not in text
+    assert "nan" not in text
+
+
+def test_bad_results_make_no_page(tmp_path):
+    with pytest.raises(TadropedgeError, match=r"compare\[0\].honest.mean must lie in \[0, 1\], got 86"):
+        write_report(Results([replace(BARE, honest=Honest(86.0, 85.0, 87.0, 20))]), tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_labels_give_a_range_where_rows_differ():
+    rows = [
+        replace(BARE, paper_protocol=PaperProtocol(0.5, trials), honest=Honest(0.5, 0.4, 0.6, trials))
+        for trials in (80, 100)
+    ]
+    assert paper_label(rows) == "paper protocol (best test accuracy of 80 to 100 trials)"
+    assert honest_label(rows) == (
+        "honest protocol (settings chosen on validation, retrained on 80 to 100 fresh seeds and splits)"
+    )
+    assert outcome(None) == ""
+
+
+# The terminal.
+
+
+def printed(rows, width=80):
+    console = Console(width=width, file=io.StringIO())
+    console.print(table(rows))
+    return console.file.getvalue()
+
+
+def test_the_terminal_shows_both_protocols_whole_in_eighty_columns():
+    text = printed(RESULTS.rows)
+    flat = " ".join(text.split())
+    for row in RESULTS.rows:
+        assert f" {row.method} {100 * row.paper_protocol.best_test:.2f} {100 * row.honest.mean:.2f} ± " in flat
+    assert paper_label(RESULTS.rows) in flat
+    assert honest_label(RESULTS.rows) in flat
+    assert verdict(judged(RESULTS.rows)) in flat
+    assert "…" not in text
+
+
+def test_the_terminal_shows_odd_names_as_they_are():
+    assert "[red]" in printed([replace(BARE, method="[red]", dataset="[/]")])
+    assert printed([]) is not None
+
+
+# A real browser.
+
+
+def browse(folder, page, *options):
+    """Open a page in headless Chromium and return what it prints."""
+    command = [
+        *(shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"),
+        *(f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000", *options, page.as_uri()),
+    ]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True)
+    return done.stdout
+
+
+needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on this machine")
+
+
+@needs_chromium
+def test_a_browser_shows_the_verdict_and_every_method(page, tmp_path):
+    path, picture = tmp_path / "report.html", tmp_path / "phone.png"
+    path.write_text(page, encoding="utf-8")
+    text = Page(browse(tmp_path, path, "--dump-dom")).text
+    assert verdict(judged(RESULTS.rows)) in text
+    assert all(f" {method} " in text for method in GAINS)
+    browse(tmp_path, path, "--window-size=390,844", f"--screenshot={picture}")
+    png = picture.read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert struct.unpack(">II", png[16:24]) == (390, 844)
+    assert len(png) > 20_000
+
+
+@needs_chromium
+def test_the_page_fits_a_phone(page, tmp_path):
+    """In frames of a phone's width: the report, one with long names, and a page too wide, which shows the check works.
+
+    A window cannot be made that narrow in every Chromium, a frame can.
+    """
+    long = render(renamed(comparison(gains={"cdf": 0.0}, trials=2), dataset="d" * 300, method="m" * 300))
+    wide = "<body style='margin:0'><p style='width:700px'>too wide</p>"
+    frames = "".join(
+        f'<iframe width="390" height="844" srcdoc="{escape(text)}"></iframe>' for text in (page, long, wide)
+    )
+    script = """onload = () => document.title = [...document.querySelectorAll("iframe")].map(
+        frame => frame.contentDocument.documentElement.scrollWidth).join(" ")"""
+    wrapper = tmp_path / "wrapper.html"
+    wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frames}", encoding="utf-8")
+    title = re.search("<title>(.*?)</title>", browse(tmp_path, wrapper, "--dump-dom"))[1]
+    assert title == "390 390 700"

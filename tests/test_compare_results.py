@@ -1,0 +1,196 @@
+import csv
+import json
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from comparisons import comparison
+
+from tadropedge import TadropedgeError
+from tadropedge.compare.results import as_document, read_results, write_csv, write_results
+from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped, labels
+from tadropedge.compare.schema import parse
+from tadropedge.compare.statistics import Honest
+
+SMALL = Row("cora", "gcn", 2, "cdf", "combinatorial", PaperProtocol(0.875, 100), Honest(0.5, 0.25, 0.75, 20))
+
+
+def test_what_was_written_is_read_again(tmp_path):
+    results = comparison()
+    again = read_results(write_results(results, tmp_path / "new" / "results.json"))
+    assert as_document(again) == as_document(results)
+    assert [row.honest for row in again.rows] == [row.honest for row in results.rows]
+    assert again.run == results.run
+
+
+def test_the_document_is_as_designed(tmp_path):
+    document = json.loads(write_results(comparison(), tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert list(document) == ["compare", "run"]
+    row = document["compare"][2]
+    assert list(row)[:7] == ["dataset", "backbone", "layers", "method", "laplacian", "paper_protocol", "honest"]
+    assert set(row["paper_protocol"]) == {"best_test", "trials"}
+    assert list(row["honest"])[:9] == [
+        *("mean", "low", "high", "seeds", "difference", "difference_low", "difference_high", "p_value", "verdict")
+    ]
+    assert set(row["convergence"]) == {"epochs", "train_loss", "val_loss"}
+    assert set(row["by_keep_prob"][0]) == {"keep_prob", "accuracy"}
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path):
+    for write, name in ((write_results, "results.json"), (write_csv, "results.csv")):
+        first = write(comparison(), tmp_path / "a" / name).read_bytes()
+        assert write(comparison(), tmp_path / "b" / name).read_bytes() == first
+    again = read_results(tmp_path / "a" / "results.json")
+    assert write_results(again, tmp_path / "c.json").read_bytes() == (tmp_path / "a" / "results.json").read_bytes()
+
+
+def test_the_small_file_in_full(tmp_path):
+    curves = {"convergence": Convergence([1, 2], [0.5, math.nan], [0.5, 0.25]), "by_keep_prob": [KeepProbPoint(0.5, 1)]}
+    path = write_results(Results([replace(SMALL, honest=None, **curves)], {"seconds": 1.5}), tmp_path / "results.json")
+    assert (
+        path.read_text(encoding="utf-8")
+        == """{
+  "compare": [
+    {
+      "dataset": "cora",
+      "backbone": "gcn",
+      "layers": 2,
+      "method": "cdf",
+      "laplacian": "combinatorial",
+      "paper_protocol": { "best_test": 0.875, "trials": 100 },
+      "honest": null,
+      "settings": {},
+      "convergence": {
+        "epochs": [ 1, 2 ],
+        "train_loss": [ 0.5, null ],
+        "val_loss": [ 0.5, 0.25 ]
+      },
+      "by_keep_prob": [
+        { "keep_prob": 0.5, "accuracy": 1 }
+      ]
+    }
+  ],
+  "run": { "seconds": 1.5 }
+}
+"""
+    )
+    loss = read_results(path).rows[0].convergence.train_loss
+    assert loss[0] == 0.5
+    assert math.isnan(loss[1])
+
+
+def test_texts_that_look_like_lists_stay_as_they_are(tmp_path):
+    run = {"command": "a [\n  1,\n  2\n ] b", "note": "[   1,   2 ]"}
+    assert read_results(write_results(Results([SMALL], run), tmp_path / "results.json")).run == run
+
+
+def test_numpy_numbers_are_plain_numbers(tmp_path):
+    honest = Honest(np.float32(0.5), np.float64(0.25), 0.75, np.int64(20))
+    row = replace(SMALL, layers=np.int64(2), honest=honest, settings={"gamma": np.array([1.0])})
+    again = read_results(write_results(Results([row]), tmp_path / "results.json")).rows[0]
+    assert (again.layers, again.honest.seeds, again.honest.mean, again.settings) == (2, 20, 0.5, {"gamma": [1.0]})
+
+
+def test_the_csv_holds_every_row_once(tmp_path):
+    results = comparison()
+    with write_csv(results, tmp_path / "results.csv").open(encoding="utf-8", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert [line["method"] for line in table] == [row.method for row in results.rows]
+    for line, row in zip(table, results.rows, strict=True):
+        assert float(line["honest_mean"]) == row.honest.mean
+        assert float(line["paper_best_test"]) == row.paper_protocol.best_test
+        assert line["honest_verdict"] == (row.honest.verdict or "")
+    assert table[0]["honest_p_value"] == ""
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write_results(Results([SMALL]), tmp_path / "results.json")
+    before = path.read_bytes()
+    with pytest.raises(TadropedgeError, match=r"compare\[0\].honest.mean must lie in \[0, 1\], got 81.5"):
+        write_results(Results([replace(SMALL, honest=Honest(81.5, 80, 83, 20))]), path)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TadropedgeError, match=r"cannot write '.*results.json': No space left on device"):
+        write_results(comparison(), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_json_cannot_hold_is_named(tmp_path):
+    with pytest.raises(TadropedgeError, match=r"texts, numbers, lists and mappings, got .*Path\('x'\)"):
+        write_results(Results([SMALL], {"out": Path("x")}), tmp_path / "results.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "results.json:1: not JSON: Expecting value"),
+        (b'{"compare": [\n}', "results.json:2: not JSON: Expecting value"),
+        (b"\xff\xfe\xff", r"results.json: cannot be read as JSON \(.*\)"),
+        (b"[" * 200_000, r"results.json: cannot be read as JSON \(.*\)"),
+        (b"[]", r"results.json: the document must be an object, got \[\]"),
+        (b"{}", "results.json: the document lacks 'compare', found nothing"),
+        (b'{"table1": []}', "results.json: the document lacks 'compare', found table1"),
+        (b'{"compare": {}}', r"results.json: compare must be a list, got {}"),
+        (b'{"compare": [7]}', r"results.json: compare\[0\] must be an object, got 7"),
+        (b'{"compare": [], "run": 3}', "results.json: run must be an object, got 3"),
+    ],
+)
+def test_a_malformed_file_is_named(tmp_path, content, message):
+    path = tmp_path / "results.json"
+    path.write_bytes(content)
+    with pytest.raises(TadropedgeError, match=message):
+        read_results(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("dataset",), "", r"compare\[0\].dataset must be a text that is not empty, got ''"),
+        (("layers",), True, r"compare\[0\].layers must be a whole number of at least 0, got True"),
+        (("laplacian",), 3, r"compare\[0\].laplacian must be a text"),
+        (("honest", "mean"), "high", r"compare\[0\].honest.mean must be a number, got 'high'"),
+        (("honest", "mean"), math.nan, r"compare\[0\].honest.mean must be a number, got nan"),
+        (("honest", "mean"), 10**400, r"compare\[0\].honest.mean must be a number, got 1000.*\.\.\."),
+        (("honest", "p_value"), 1.5, r"compare\[0\].honest.p_value must lie in \[0, 1\], got 1.5"),
+        (("honest", "p_value"), None, r"difference_high, p_value or none of them, but lacks p_value"),
+        (("honest", "seeds"), None, r"compare\[0\].honest.seeds must be a whole number"),
+        (("honest", "men"), 1, r"compare\[0\].honest has an unknown member 'men'; choose from difference, "),
+        (("paper_protocol", "trials"), -1, r"compare\[0\].paper_protocol.trials must be a whole number of at least 0"),
+        (("settings",), [], r"compare\[0\].settings must be an object, got \[\]"),
+        (("convergence", "val_loss"), [1.0], r"val_loss has 1 entries, but there are 60 epochs"),
+        (("convergence", "val_loss"), ["x"], r"convergence.val_loss\[0\] must be a number, got 'x'"),
+        (("by_keep_prob",), [{"keep_prob": 2, "accuracy": 1}], r"by_keep_prob\[0\].keep_prob must lie in \[0, 1\]"),
+        (("by_keep_prob",), [{"keep_prob": 1}], r"by_keep_prob\[0\] lacks 'accuracy', found keep_prob"),
+    ],
+)
+def test_a_wrong_field_is_named_by_its_place(place, value, message):
+    document = as_document(comparison(gains={"cdf": 0.0}))
+    *path, last = place
+    target = document["compare"][0]
+    for name in path:
+        target = target[name]
+    target[last] = value
+    with pytest.raises(TadropedgeError, match=message):
+        parse(document)
+
+
+def test_missing_files_and_repeated_rows_are_named(tmp_path):
+    with pytest.raises(TadropedgeError, match=r"no such file: '.*results.json'"):
+        read_results(tmp_path / "results.json")
+    with pytest.raises(TadropedgeError, match=r"compare\[2\] repeats compare\[0\]: cora gcn 2 cdf combinatorial"):
+        write_results(Results([SMALL, replace(SMALL, method="cutoff"), SMALL]), tmp_path / "results.json")
+
+
+def test_rows_are_grouped_by_what_may_be_compared():
+    other = replace(SMALL, layers=3)
+    normalized = replace(SMALL, laplacian="normalized")
+    assert grouped([SMALL, other, normalized]) == [[SMALL, normalized], [other]]
+    assert labels([SMALL, normalized]) == ["cdf (combinatorial)", "cdf (normalized)"]
+    assert labels([SMALL, replace(normalized, method="cutoff")]) == ["cdf", "cutoff"]
