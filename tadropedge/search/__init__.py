@@ -1,0 +1,1 @@
+"""Search: a declared space of hyper-parameters, Optuna studies that survive a kill, the two protocols."""
