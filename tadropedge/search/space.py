@@ -169,6 +169,11 @@ def replicate_seed(seed: int, s: int) -> int:
     return (_word(seed, s, "replicate") >> 34) + 2**30
 
 
+def sampler_seed(seed: int, start: int) -> int:
+    """The seed of a sampler that is asked for the trials from ``start`` on."""
+    return _word(seed, start, "sampler") >> 33
+
+
 def _word(seed: int, i: int, name: str) -> int:
     """64 random bits of (seed, i, name); NumPy promises that the mixing never changes."""
     keys = (check_integer("trial index", i, least=0), zlib.crc32(name.encode()))
