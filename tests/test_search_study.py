@@ -1,10 +1,13 @@
 import multiprocessing
+import os
 import random
 import re
 import signal
 import sqlite3
 from dataclasses import fields, replace
 from itertools import count
+from multiprocessing import forkserver
+from pathlib import Path
 
 import optuna
 import pytest
@@ -16,6 +19,7 @@ from tadropedge.search.space import Space, default_space, trial
 from tadropedge.search.study import Finished, Ledger, open_storage, study_name
 from tadropedge.training.config import Outcome, Trial
 
+HERE = Path(__file__).resolve().parent
 SPACE = SEARCH["space"]
 
 
@@ -32,59 +36,71 @@ def memory():
 
 
 def stored_trials(storage):
-    """Every trial in a storage: its method's study and its seed."""
+    """Every trial in a SQLite file as (method, keep_ratio, seed), after checking that each is whole and there once."""
     if not storage.exists():
         return set()
-    with sqlite3.connect(f"file:{storage}?mode=ro", uri=True) as base:
+    base = sqlite3.connect(f"file:{storage}?mode=rw", uri=True)
+    try:
         if not base.execute("select 1 from sqlite_master where name = 'trial_user_attributes'").fetchall():
             return set()
         rows = base.execute(
-            "select study_name, value_json, state from trials join studies using (study_id)"
-            " left join trial_user_attributes using (trial_id) where key = 'seed' or key is null"
+            "select study_name, state, seed.value_json, ratio.value_json, finished.value_json from trials"
+            " join studies using (study_id)"
+            " left join trial_user_attributes seed on seed.trial_id = trials.trial_id and seed.key = 'seed'"
+            " left join trial_user_attributes ratio on ratio.trial_id = trials.trial_id and ratio.key = 'keep_ratio'"
+            " left join trial_user_attributes finished on finished.trial_id = trials.trial_id"
+            " and finished.key = 'failed'"
         ).fetchall()
-    base.close()
-    assert all(seed is not None and state in ("COMPLETE", "FAIL") for _, seed, state in rows)  # whole trials only
-    names = [(name.split("/")[2:4], int(seed)) for name, seed, _ in rows]
-    assert len(names) == len({repr(name) for name in names})  # none twice
-    return {("reference" if kind == "reference" else "own", method, seed) for (kind, method), seed in names}
+    finally:
+        base.close()
+    assert all(state in ("COMPLETE", "FAIL") and finished is not None for _, state, _, _, finished in rows)
+    names = []
+    for name, _, seed, ratio, _ in rows:
+        kind, method = name.split("/")[2:4]
+        names.append(("dropedge" if kind == "reference" else method, ratio and float(ratio), int(seed)))
+    assert len(names) == len(set(names))
+    return set(names)
 
 
-def logged_trials(log, start):
-    """The trials that were trained after line ``start`` of a log, named as in :func:`stored_trials`."""
-    lines = log.read_text().splitlines()[start:] if log.exists() else []
-    names = set()
-    for line in lines:
-        one = eval(line, {"Trial": Trial})
-        # A reference is written as DropEdge; its settings tell whose it is.
-        names.add(("own" if one.keep_ratio is None else "reference", one.method, one.seed))
-    return names, len(lines)
+def logged_trials(log):
+    """The trials that were trained, in that order, named as in :func:`stored_trials`."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    trials = [eval(line, {"Trial": Trial}) for line in lines if line.endswith(")")]  # the last may be cut
+    return [(one.method, one.keep_ratio, one.seed) for one in trials]
 
 
-def lives(tmp_path, moments):
-    """Start the same comparison again and again; ``moments`` kills it, by SQL statement or by seconds."""
+def lives(folder, moments):
+    """Run the same comparison again and again, killed after so many statements of SQL (int) or seconds (float).
+
+    The server that the processes are forked from has imported everything, so they are killed at work.
+    """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fake_trainer"])
-    storage, log, answer = tmp_path / "study.db", tmp_path / "log", tmp_path / "answer"
-    read = kills = 0
-    for moment in moments:
-        before = stored_trials(storage)
+    storage, log, answer = folder / "study.db", folder / "log", folder / "answer"
+    for kills, moment in enumerate(moments):
+        before, read = stored_trials(storage), len(logged_trials(log))
         statement = moment if isinstance(moment, int) else None
         process = context.Process(target=run_and_be_killed, args=(storage, log, answer, statement))
         process.start()
         process.join(moment if isinstance(moment, float) else 60)
         process.kill()
         process.join()
-        trained, lines = logged_trials(log, read)
-        read += lines
-        own = {one for one in trained if one[0] == "own"}
-        assert not own & before  # nothing that was stored is trained again
-        assert len(stored_trials(storage)) >= len(before)
-        assert before <= stored_trials(storage)  # and nothing that was stored is lost
+        assert not set(logged_trials(log)[read:]) & before  # what was stored is not trained again
+        assert before <= stored_trials(storage)  # and not lost
         if answer.exists():
-            return answer.read_text(), kills, read
+            return answer.read_text(), kills, logged_trials(log)
         assert process.exitcode == -signal.SIGKILL
-        kills += 1
-    raise AssertionError("the moments are over")
+    raise AssertionError(f"not done after the moments {moments}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def server():
+    """A server of processes that finds this folder, and the package."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (HERE, HERE.parent))))
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["fake_trainer"])
+        forkserver.ensure_running()
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -92,22 +108,25 @@ def undisturbed(tmp_path_factory):
     return compare(tmp_path_factory.mktemp("calm") / "study.db", Trainer())
 
 
+TOTAL = len(METHODS) * TRIALS + (len(METHODS) + 2) * REPLICATES
+
+
 def test_killed_at_random_moments_it_ends_with_the_same_table(tmp_path, undisturbed):
     moments = random.Random(0)
     plan = [moments.uniform(0.1, 1.2) for _ in range(8)]
     answer, kills, trained = lives(tmp_path, [*plan, 60.0])
     assert answer == undisturbed
-    # Each kill may cost the batch of three that was being trained or written, and no more.
-    total = len(METHODS) * TRIALS + (len(METHODS) + 2) * REPLICATES
-    assert total <= trained <= total + 3 * kills
+    assert len(set(trained)) == TOTAL
+    assert len(trained) <= TOTAL + 3 * kills  # a kill costs the batch of three that was in work, and no more
 
 
 def test_killed_inside_its_transactions_it_ends_with_the_same_table(tmp_path, undisturbed):
     moments = random.Random(1)
-    plan = [moments.randint(1, 250) for _ in range(8)]
-    answer, kills, _ = lives(tmp_path, [*plan, 100_000])
+    plan = [moments.randint(1, 400) for _ in range(8)]
+    answer, kills, trained = lives(tmp_path, [*plan, 10**9])
     assert answer == undisturbed
     assert kills == 8
+    assert TOTAL < len(trained) <= TOTAL + 3 * kills
 
 
 def test_one_study_a_method_that_optuna_reads(tmp_path):
@@ -260,7 +279,7 @@ def test_other_samplers_ask_and_tell(sampler):
     assert again.trials == []
 
 
-def test_tpe_learns_and_survives_a_stop_in_the_middle_of_a_batch():
+def test_tpe_learns_and_survives_a_stop_in_the_middle_of_a_batch(monkeypatch):
     def new(seed):
         return optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
 
@@ -277,9 +296,10 @@ def test_tpe_learns_and_survives_a_stop_in_the_middle_of_a_batch():
             raise MemoryError
         original(self, rows)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
+    with monkeypatch.context() as patch:
         patch.setattr(Ledger, "write", write)
-        search(storage, **options)
+        with pytest.raises(MemoryError):
+            search(storage, **options)
     train = Trainer()
     assert repr(search(storage, train, **options)) == repr(calm)
     assert len(train.trials) == 40 - 19
@@ -307,9 +327,10 @@ def test_ctrl_c_waits_for_a_batch_that_is_being_written(monkeypatch, memory):
         original(self, rows)
 
     before = signal.getsignal(signal.SIGINT)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Ledger, "write", write)
-        search(storage, batch=6)
+        with pytest.raises(KeyboardInterrupt):
+            search(storage, batch=6)
     assert signal.getsignal(signal.SIGINT) is before
     train = Trainer()
     assert repr(search(storage, train)) == repr(memory[1])
