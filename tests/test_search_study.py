@@ -113,7 +113,7 @@ TOTAL = len(METHODS) * TRIALS + (len(METHODS) + 2) * REPLICATES
 
 def test_killed_at_random_moments_it_ends_with_the_same_table(tmp_path, undisturbed):
     moments = random.Random(0)
-    plan = [moments.uniform(0.1, 1.2) for _ in range(8)]
+    plan = [moments.uniform(0.3, 1.5) for _ in range(8)]
     answer, kills, trained = lives(tmp_path, [*plan, 60.0])
     assert answer == undisturbed
     assert len(set(trained)) == TOTAL
@@ -122,7 +122,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_table(tmp_path, undistur
 
 def test_killed_inside_its_transactions_it_ends_with_the_same_table(tmp_path, undisturbed):
     moments = random.Random(1)
-    plan = [moments.randint(1, 400) for _ in range(8)]
+    plan = [moments.randint(1, 700) for _ in range(8)]
     answer, kills, trained = lives(tmp_path, [*plan, 10**9])
     assert answer == undisturbed
     assert kills == 8

@@ -25,7 +25,11 @@ from tadropedge.training.config import Outcome, Trial
 Storage = str | Path | optuna.storages.BaseStorage
 Curves = Mapping[str, list[float]]
 
+METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 POINTS = 200  # of a stored curve: enough for a figure, and short enough for every database
+
+# No driver, no such place, no database, one of another Optuna, a name that is no URL.
+STORAGE_ERRORS = (ImportError, OSError, LookupError, RuntimeError, ValueError, SQLAlchemyError)
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,6 @@ class Finished:
         stored = _curves(outcome) if curves and not outcome.failed else None
         best, failed = outcome.best_epoch, outcome.failed
         return cls(index, outcome.trial, **outcome.kept, best_epoch=best, failed=failed, curves=stored)
-
-
-METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 
 
 class Ledger:
@@ -162,15 +163,7 @@ def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
         # A dashboard that reads may hold the file for a moment: wait for it.
         waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None
         return optuna.storages.get_storage(optuna.storages.RDBStorage(url, engine_kwargs=waiting))
-    except (
-        SQLAlchemyError,
-        optuna.exceptions.OptunaError,
-        OSError,
-        ImportError,
-        LookupError,
-        RuntimeError,
-        ValueError,
-    ) as error:
+    except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TadropedgeError(f"cannot open the study storage '{storage}': {reason}") from error
 
