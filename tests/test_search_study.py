@@ -24,7 +24,7 @@ SPACE = SEARCH["space"]
 
 
 def search(storage, train=None, **changes):
-    options = {"methods": METHODS, "trials": TRIALS, **SEARCH, **changes}
+    options = {"methods": METHODS, "trials": 8, **SEARCH, **changes}
     return run_search(train or Trainer(), storage=storage, **options)
 
 
@@ -104,8 +104,8 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return compare(tmp_path_factory.mktemp("calm") / "study.db", Trainer())
+def undisturbed():
+    return compare(optuna.storages.InMemoryStorage(), Trainer())
 
 
 TOTAL = len(METHODS) * TRIALS + (len(METHODS) + 2) * REPLICATES
@@ -122,7 +122,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_table(tmp_path, undistur
 
 def test_killed_inside_its_transactions_it_ends_with_the_same_table(tmp_path, undisturbed):
     moments = random.Random(1)
-    plan = [moments.randint(1, 700) for _ in range(8)]
+    plan = [moments.randint(1, 500) for _ in range(8)]
     answer, kills, trained = lives(tmp_path, [*plan, 10**9])
     assert answer == undisturbed
     assert kills == 8
@@ -374,6 +374,18 @@ def test_storages_that_cannot_be_opened(tmp_path):
         with pytest.raises(TadropedgeError, match=re.escape(f"cannot open the study storage '{storage}': ")) as caught:
             open_storage(storage)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed on Linux")
+def test_the_file_is_closed_afterwards_unless_it_was_handed_over_open(tmp_path):
+    def is_open():
+        return any(entry.exists() and entry.samefile(storage) for entry in Path("/proc/self/fd").iterdir())
+
+    storage = tmp_path / "study.db"
+    search(storage, trials=1)
+    assert not is_open()
+    shared = open_storage(storage)
+    assert repr(search(shared, trials=1)) == repr(search(shared, trials=1))
 
 
 def test_nothing_is_printed(capfd, tmp_path):

@@ -12,7 +12,7 @@ import optuna
 
 from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.search.space import Space, sampler_seed, search_seed, trial
-from tadropedge.search.study import Finished, Ledger, Storage, distributions, open_storage, quiet
+from tadropedge.search.study import Finished, Ledger, Storage, distributions, opened, quiet
 from tadropedge.training.config import Method, Outcome, Trial
 
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
@@ -58,14 +58,14 @@ def run_search(
     if sampler is not None:
         # What a sampler suggests depends on how many trials it has seen, so the batch decides too.
         fingerprint |= {"sampler": type(sampler(0)).__name__, "batch": batch}
-    opened = open_storage(storage)
-    ledgers = [Ledger(opened, f"{name}/search/{method}", method, space, fingerprint) for method in names]
-    if sampler is None:
-        # Index by index, so that a search that was stopped has tried the same settings with every method.
-        jobs = [Job(ledger, i, trial(space, seed, i, ledger.method)) for i in range(trials) for ledger in ledgers]
-        run_jobs(train, jobs, batch=batch, progress=progress)
-    else:
-        _ask_and_tell(train, ledgers, trials, seed, sampler, batch, progress or _silent)
+    with opened(storage) as base:
+        ledgers = [Ledger(base, f"{name}/search/{method}", method, space, fingerprint) for method in names]
+        if sampler is None:
+            # Index by index, so that a search that was stopped has tried the same settings with every method.
+            jobs = [Job(ledger, i, trial(space, seed, i, ledger.method)) for i in range(trials) for ledger in ledgers]
+            run_jobs(train, jobs, batch=batch, progress=progress)
+        else:
+            _ask_and_tell(train, ledgers, trials, seed, sampler, batch, progress or _silent)
     return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, run_jobs
 from tadropedge.search.space import Space, replicate_seed
-from tadropedge.search.study import Finished, Ledger, Storage, open_storage
+from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Method, Trial
 
 Array = npt.NDArray[np.float64]
@@ -88,21 +88,22 @@ def honest(
     numbers = _splits(check_integer("replicates", replicates, least=1), splits)
     chosen = choose(table)
     shares = {method: _share(kept_share(row.trial), row.trial) for method, row in chosen.items() if adaptive(method)}
-    opened = open_storage(storage)
+    with opened(storage) as base:
 
-    def jobs(kind: str, method: str, base: Trial) -> list[Job]:
-        fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": base.keep_ratio}
-        place = f"{name}/{kind}/{method}/trial-{chosen[method].index}"
-        ledger = Ledger(opened, place, base.method, space, fingerprint)
-        return [Job(ledger, s, replicate(base, seed, s, split)) for s, split in enumerate(numbers)]
+        def jobs(kind: str, method: str, settled: Trial) -> list[Job]:
+            place = f"{name}/{kind}/{method}/trial-{chosen[method].index}"
+            fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": settled.keep_ratio}
+            ledger = Ledger(base, place, settled.method, space, fingerprint)
+            return [Job(ledger, s, replicate(settled, seed, s, split)) for s, split in enumerate(numbers)]
 
-    runs = {method: jobs("honest", method, row.trial) for method, row in chosen.items()}
-    references = {
-        method: jobs("reference", method, reference(chosen[method].trial, share)) for method, share in shares.items()
-    }
-    # Replicate by replicate, so that a run that was stopped holds whole pairs.
-    everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
-    run_jobs(train, everything, batch=batch, progress=progress, curves=True)
+        runs = {method: jobs("honest", method, row.trial) for method, row in chosen.items()}
+        references = {
+            method: jobs("reference", method, reference(chosen[method].trial, share))
+            for method, share in shares.items()
+        }
+        # Replicate by replicate, so that a run that was stopped holds whole pairs.
+        everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
+        run_jobs(train, everything, batch=batch, progress=progress, curves=True)
     return Honest(chosen, shares, _finished(runs), _finished(references))
 
 

@@ -152,8 +152,26 @@ def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
     >>> type(open_storage("sqlite:///:memory:")).__name__
     '_CachedStorage'
     """
+    return optuna.storages.get_storage(
+        storage if isinstance(storage, optuna.storages.BaseStorage) else _connect(storage)
+    )
+
+
+@contextmanager
+def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
+    """A storage for the length of a block; one that was handed over open stays open."""
     if isinstance(storage, optuna.storages.BaseStorage):
-        return optuna.storages.get_storage(storage)
+        yield open_storage(storage)
+        return
+    connected = _connect(storage)
+    try:
+        yield open_storage(connected)
+    finally:
+        connected.remove_session()
+        connected.engine.dispose()
+
+
+def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
     url = str(storage)
     try:
         if "://" not in url:
@@ -162,7 +180,7 @@ def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
             url = f"sqlite:///{path}"
         # A dashboard that reads may hold the file for a moment: wait for it.
         waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None
-        return optuna.storages.get_storage(optuna.storages.RDBStorage(url, engine_kwargs=waiting))
+        return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
     except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TadropedgeError(f"cannot open the study storage '{storage}': {reason}") from error
