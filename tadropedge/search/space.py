@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,23 +185,20 @@ def _uniform(seed: int, i: int, name: str) -> float:
     return (_word(seed, i, name) >> 11) * 2.0**-53
 
 
-def _parameter(name: str, entry: object) -> Parameter:
+def _parameter(name: str, entry: Any) -> Parameter:
     """Read one entry of :meth:`Space.of`."""
     lookup("parameter of a search space", name, TUNABLE)
-    if isinstance(entry, Choice | Uniform | LogUniform):
-        return entry
-    if isinstance(entry, Mapping):
-        kinds = [kind for kind in ("uniform", "log-uniform") if kind in entry]
-        if len(kinds) == 1 and set(entry) <= {kinds[0]} | ({"step"} if kinds == ["uniform"] else set()):
-            ends = entry[kinds[0]]
-            if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
-                low, high = ends
-                return LogUniform(low, high) if kinds == ["log-uniform"] else Uniform(low, high, entry.get("step"))
-        raise TadropedgeError(
-            f"{name} of a search space must be a list, {{'uniform': [low, high], 'step': ...}} or "
-            f"{{'log-uniform': [low, high]}}, got {dict(entry)!r}"
-        )
-    return Choice(tuple(entry) if isinstance(entry, Sequence) and not isinstance(entry, str) else (entry,))  # type: ignore[arg-type]
+    if not isinstance(entry, Mapping):
+        return Choice(tuple(entry) if isinstance(entry, list | tuple) else (entry,))
+    for kind, extra in (("uniform", {"step"}), ("log-uniform", set())):
+        ends = entry.get(kind)
+        if isinstance(ends, list | tuple) and len(ends) == 2 and set(entry) <= {kind} | extra:
+            low, high = ends
+            return Uniform(low, high, entry.get("step")) if kind == "uniform" else LogUniform(low, high)
+    raise TadropedgeError(
+        f"{name} of a search space must be a list, {{'uniform': [low, high], 'step': ...}} or "
+        f"{{'log-uniform': [low, high]}}, got {dict(entry)!r}"
+    )
 
 
 def _entry(parameter: Parameter) -> list[Value] | dict[str, Any]:
