@@ -1,0 +1,174 @@
+"""Run what is missing: batches of mixed methods through the trainer, each written to its study as it ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import optuna
+
+from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.search.space import Space, sampler_seed, search_seed, trial
+from tadropedge.search.study import Finished, Ledger, Storage, distributions, opened, quiet
+from tadropedge.training.config import Method, Outcome, Trial
+
+Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
+Progress = Callable[[int, int], None]
+Sampler = Callable[[int], optuna.samplers.BaseSampler]
+Table = dict[str, list[Finished]]
+
+BATCH = 64
+
+
+def run_search(
+    train: Train,
+    space: Space,
+    methods: Sequence[str],
+    trials: int,
+    seed: int,
+    storage: Storage,
+    *,
+    name: str = "search",
+    settings: Mapping[str, object] | None = None,
+    batch: int = BATCH,
+    sampler: Sampler | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """The finished trials 0 … ``trials`` − 1 of every method; what ``storage`` already holds is not run again.
+
+    * ``train``: from a batch of trials to their outcomes, in the same order.
+    * ``storage``: a path (SQLite), an Optuna storage URL or an Optuna storage. The study of a method is called
+      ``NAME/search/METHOD``; ``settings`` are what else decides an outcome (epochs, ...), see :class:`Ledger`.
+    * ``sampler``: None is random search, where trial i is a pure function of (space, seed, i) and the same for
+      every method. Otherwise a function from a seed to an Optuna sampler, such as
+      ``lambda seed: optuna.samplers.TPESampler(seed=seed)``, which is asked for ``batch`` trials at a time.
+    * ``progress(done, total)`` is called at the start and after each batch.
+
+    Ctrl-C waits for a batch that is being written, so what is finished is in the storage when it is raised.
+    """
+    names = list(dict.fromkeys(Method.of(method).name for method in methods))
+    if not names:
+        raise TadropedgeError(f"methods are empty: name at least one, got {methods!r}")
+    check_integer("trials", trials, least=1)
+    check_integer("batch", batch, least=1)
+    fingerprint = {"seed": check_integer("seed", seed, least=0), **(settings or {})}
+    if sampler is not None:
+        # What a sampler suggests depends on how many trials it has seen, so the batch decides too.
+        fingerprint |= {"sampler": type(sampler(0)).__name__, "batch": batch}
+    with opened(storage) as base:
+        ledgers = [Ledger(base, f"{name}/search/{method}", method, space, fingerprint) for method in names]
+        if sampler is None:
+            # Index by index, so that a search that was stopped has tried the same settings with every method.
+            jobs = [Job(ledger, i, trial(space, seed, i, ledger.method)) for i in range(trials) for ledger in ledgers]
+            run_jobs(train, jobs, batch=batch, progress=progress)
+        else:
+            _ask_and_tell(train, ledgers, trials, seed, sampler, batch, progress or _silent)
+    return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A trial to be run, and the place where it goes when it is finished."""
+
+    ledger: Ledger
+    index: int
+    trial: Trial
+
+
+def run_jobs(
+    train: Train,
+    jobs: Sequence[Job],
+    *,
+    batch: int = BATCH,
+    progress: Progress | None = None,
+    curves: bool = False,
+) -> None:
+    """Run the jobs that are not finished, and write them batch by batch, with their ``curves`` if asked."""
+    check_integer("batch", batch, least=1)
+    progress = progress or _silent
+    missing = [job for job in jobs if not job.ledger.holds(job.index, job.trial)]
+    done = len(jobs) - len(missing)
+    progress(done, len(jobs))
+    # A batch is the unit of work: an engine on many machines would hand these out, and write here alone.
+    for start in range(0, len(missing), batch):
+        part = missing[start : start + batch]
+        outcomes = _checked(train([job.trial for job in part]), part)
+        with _uninterrupted():
+            for job, outcome in zip(part, outcomes, strict=True):
+                job.ledger.write([Finished.of(job.index, outcome, curves)])
+        done += len(part)
+        progress(done, len(jobs))
+
+
+def _ask_and_tell(
+    train: Train,
+    ledgers: Sequence[Ledger],
+    trials: int,
+    seed: int,
+    sampler: Sampler,
+    batch: int,
+    progress: Progress,
+) -> None:
+    """Ask for a batch of every method, train what is missing, tell; a pure function of what was finished before."""
+    for start in range(0, trials, batch):
+        done = sum(index < trials for ledger in ledgers for index in ledger.finished)
+        jobs = []
+        for ledger in ledgers:
+            missing = [i for i in range(start, min(start + batch, trials)) if i not in ledger.finished]
+            asked = _asked(ledger, start, seed, sampler, batch) if missing else []
+            jobs += [Job(ledger, i, asked[i - start]) for i in missing]
+        run_jobs(train, jobs, batch=batch, progress=_counted(progress, done, trials * len(ledgers)))
+
+
+def _counted(progress: Progress, before: int, total: int) -> Progress:
+    """Progress of a part, told as progress of the whole."""
+    return lambda done, _: progress(before + done, total)
+
+
+def _asked(ledger: Ledger, start: int, seed: int, sampler: Sampler, batch: int) -> list[Trial]:
+    """Trials ``start`` … ``start + batch`` − 1, as the sampler suggests them after the trials before ``start``.
+
+    It is asked in memory: in the storage a trial that was asked for and killed would stay as running for ever.
+    Its seed is that of the batch, so it suggests the same again after a restart.
+    """
+    with quiet():
+        study = optuna.create_study(direction="maximize", sampler=sampler(sampler_seed(seed, start)))
+    study.add_trials([ledger.frozen(i) for i in range(start)])
+    space = distributions(ledger.space)
+    return [
+        Trial(method=ledger.method, seed=search_seed(seed, i), **study.ask(space).params)
+        for i in range(start, start + batch)
+    ]
+
+
+def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:
+    """Check that the trainer answered what it was asked, in that order."""
+    if len(outcomes) != len(part):
+        raise TadropedgeError(f"the trainer was given {len(part)} trials and returned {len(outcomes)} outcomes")
+    for job, outcome in zip(part, outcomes, strict=True):
+        if outcome.trial != job.trial:
+            raise TadropedgeError(f"the trainer was given {job.trial} and returned the outcome of {outcome.trial}")
+    return outcomes
+
+
+def _silent(done: int, total: int) -> None:
+    """No progress display."""
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the block is done, then let it through."""
+    if threading.current_thread() is not threading.main_thread():  # where Python delivers no signals
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,177 @@
+"""The two protocols: the paper's best test accuracy, and settings chosen on validation and trained afresh.
+
+*paper*: the best test accuracy of the trials. It flatters every method alike, the more the more trials there are.
+
+*honest*: per method the settings of best validation accuracy, retrained with fresh seeds and splits. In replicate
+s every method has the same split, the same start and the same dropout noise. Beside every TADropEdge method runs
+its reference: DropEdge with that method's settings, at the same expected number of kept edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, run_jobs
+from tadropedge.search.space import Space, replicate_seed
+from tadropedge.search.study import Finished, Ledger, Storage, opened
+from tadropedge.training.config import Method, Trial
+
+Array = npt.NDArray[np.float64]
+KeptShare = Callable[[Trial], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Honest:
+    """The honest protocol's results, by method; S replicates, paired: entry s of every array shares split and start.
+
+    ``chosen`` is the search trial whose settings were taken. ``runs`` and ``reference_runs`` hold the retrained
+    models with their curves, ``kept_share`` the expected share of kept edges; both this and the reference exist
+    for TADropEdge methods alone. The accuracy of a replicate whose loss was not finite is NaN.
+    """
+
+    chosen: dict[str, Finished]
+    kept_share: dict[str, float]
+    runs: Table
+    reference_runs: Table
+
+    @property
+    def accuracy(self) -> dict[str, Array]:
+        """Test accuracies ``[S]`` of each method."""
+        return {method: _accuracies(rows) for method, rows in self.runs.items()}
+
+    @property
+    def reference(self) -> dict[str, Array]:
+        """Test accuracies ``[S]`` of DropEdge with the settings and the kept share of each method."""
+        return {method: _accuracies(rows) for method, rows in self.reference_runs.items()}
+
+
+def paper(table: Table) -> dict[str, Finished]:
+    """Per method the trial of best test accuracy; of equals the first."""
+    return _first(table, lambda row: (-row.test_accuracy, row.index))
+
+
+def choose(table: Table) -> dict[str, Finished]:
+    """Per method the trial of best validation accuracy; of equals that of lowest validation loss, then the first."""
+    return _first(table, lambda row: (-row.val_accuracy, row.val_loss, row.index))
+
+
+def honest(
+    train: Train,
+    table: Table,
+    space: Space,
+    replicates: int,
+    seed: int,
+    storage: Storage,
+    kept_share: KeptShare,
+    *,
+    splits: Sequence[int] | None = None,
+    name: str = "search",
+    settings: Mapping[str, object] | None = None,
+    batch: int = BATCH,
+    progress: Progress | None = None,
+) -> Honest:
+    """Choose settings on validation, retrain them on fresh seeds and splits, and their references beside them.
+
+    * ``table``, ``space``, ``seed``, ``storage``, ``name``, ``settings``: as in ``run_search``. What is retrained
+      goes into studies of its own and is resumed in the same way; they are called ``NAME/honest/METHOD/trial-I``
+      and ``NAME/reference/METHOD/trial-I``, so a longer search that chooses anew finds an empty place.
+    * ``train``: as in ``run_search``, but with the fresh splits bound to it.
+    * ``kept_share``: from a trial to its expected share of kept edges.
+    * ``splits``: the split of each replicate, as the trainer counts them; s by default. ``range(1, S + 1)`` where
+      the trainer counts the split of the search as 0, ``[0] * S`` where a dataset has but one.
+    """
+    numbers = _splits(check_integer("replicates", replicates, least=1), splits)
+    chosen = choose(table)
+    shares = {method: _share(kept_share(row.trial), row.trial) for method, row in chosen.items() if adaptive(method)}
+    with opened(storage) as base:
+
+        def jobs(kind: str, method: str, settled: Trial) -> list[Job]:
+            place = f"{name}/{kind}/{method}/trial-{chosen[method].index}"
+            fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": settled.keep_ratio}
+            ledger = Ledger(base, place, settled.method, space, fingerprint)
+            return [Job(ledger, s, replicate(settled, seed, s, split)) for s, split in enumerate(numbers)]
+
+        runs = {method: jobs("honest", method, row.trial) for method, row in chosen.items()}
+        references = {
+            method: jobs("reference", method, reference(chosen[method].trial, share))
+            for method, share in shares.items()
+        }
+        # Replicate by replicate, so that a run that was stopped holds whole pairs.
+        everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
+        run_jobs(train, everything, batch=batch, progress=progress, curves=True)
+    return Honest(chosen, shares, _finished(runs), _finished(references))
+
+
+def adaptive(method: str) -> bool:
+    """Whether a method looks at the topology, so that it has a reference.
+
+    >>> [adaptive(method) for method in ("original", "dropedge", "cdf", "effective-cdf")]
+    [False, False, True, True]
+    """
+    return Method.of(method).weights is not None
+
+
+def replicate(base: Trial, seed: int, s: int, split: int) -> Trial:
+    """The settings of ``base`` in replicate ``s``: seed and split depend on s alone, which is the pairing.
+
+    >>> one, two = (replicate(Trial(method), seed=0, s=3, split=3) for method in ("cdf", "dropedge"))
+    >>> one.seed == two.seed
+    True
+    """
+    return replace(base, seed=replicate_seed(seed, s), split=split)
+
+
+def reference(base: Trial, share: float) -> Trial:
+    """DropEdge with the settings of ``base``, at its expected number of kept edges."""
+    return replace(base, method="dropedge", keep_ratio=share)
+
+
+def accuracy_by_keep_prob(table: Table) -> dict[str, Array]:
+    """``[n, 3]`` per method that drops: keep_prob, validation accuracy, test accuracy of every trial that ran."""
+    return {
+        method: np.array(
+            [(row.trial.keep_prob, row.val_accuracy, row.test_accuracy) for row in rows if not row.failed]
+        ).reshape(-1, 3)
+        for method, rows in table.items()
+        if Method.of(method).strategy is not None
+    }
+
+
+def _accuracies(rows: Sequence[Finished]) -> Array:
+    return np.array([row.test_accuracy for row in rows], dtype=np.float64)
+
+
+def _first(table: Table, order: Callable[[Finished], tuple[float, ...]]) -> dict[str, Finished]:
+    """Per method the trial that comes first in an order."""
+    best = {}
+    for method, rows in table.items():
+        good = [row for row in rows if not row.failed]
+        if not good:
+            raise TadropedgeError(
+                f"no trial of {method!r} has a finite loss ({len(rows)} were run); try other learning rates"
+            )
+        best[method] = min(good, key=order)
+    return best
+
+
+def _finished(groups: Mapping[str, Sequence[Job]]) -> Table:
+    return {method: [job.ledger.finished[job.index] for job in jobs] for method, jobs in groups.items()}
+
+
+def _share(share: float, trial: Trial) -> float:
+    if not 0 <= share <= 1:
+        raise TadropedgeError(f"the expected kept share must lie in [0, 1], got {share} for {trial}")
+    # Weights may differ in the last digits between machines; a restart must find the same reference.
+    return round(float(share), 6)
+
+
+def _splits(replicates: int, splits: Sequence[int] | None) -> list[int]:
+    numbers = list(range(replicates)) if splits is None else [check_integer("split", one, least=0) for one in splits]
+    if len(numbers) != replicates:
+        raise TadropedgeError(f"splits must name one split for each of {replicates} replicates, got {len(numbers)}")
+    return numbers

@@ -1,0 +1,249 @@
+"""The search space: which hyper-parameters are tried, and trial i as a pure function of (space, seed, i).
+
+Nothing is drawn from a running generator. Every parameter of every trial has a random word of its own, keyed by
+(seed, i, name), so trial i is the same for every method, before and after a restart, and a parameter that is
+added, removed or narrowed leaves the others as they were.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.shift import NORMALIZATIONS
+from tadropedge.training.config import Trial
+
+Value = bool | float | str | None
+
+# keep_ratio is not here: which shares can be reached depends on the method, and a space is the same for all.
+TUNABLE: dict[str, type] = {
+    "learning_rate": float,
+    "weight_decay": float,
+    "dropout": float,
+    "keep_prob": float,
+    "gamma": float,
+    "normalization": str,
+    "self_weight": bool,
+    "batch_norm": bool,
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values, each equally likely."""
+
+    values: tuple[Value, ...]
+
+    def at(self, u: float) -> Value:
+        """The value at ``u`` in [0, 1)."""
+        return self.values[int(u * len(self.values))]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Uniform in [low, high], in steps where ``step`` is given (both ends included)."""
+
+    low: float
+    high: float
+    step: float | None = None
+
+    def at(self, u: float) -> float:
+        """The value at ``u`` in [0, 1).
+
+        >>> Uniform(0.05, 0.95, step=0.05).at(0.999)
+        0.95
+        """
+        if self.step is None:
+            return self.low + u * (self.high - self.low)
+        steps = round((self.high - self.low) / self.step) + 1
+        # 0.05 + 2 · 0.05 is 0.15000000000000002: twelve digits give the number that was meant.
+        return float(f"{self.low + int(u * steps) * self.step:.12g}")
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Uniform in log scale between low and high."""
+
+    low: float
+    high: float
+
+    def at(self, u: float) -> float:
+        """The value at ``u`` in [0, 1), to six digits: ``exp`` may differ in the last one between machines."""
+        value = math.exp(math.log(self.low) + u * math.log(self.high / self.low))
+        return min(max(float(f"{value:.6g}"), self.low), self.high)
+
+
+Parameter = Choice | Uniform | LogUniform
+
+
+@dataclass(frozen=True)
+class Space:
+    """Named parameters, each a :class:`Choice`, :class:`Uniform` or :class:`LogUniform`.
+
+    A parameter that the space does not name keeps the default of ``Trial``.
+
+    >>> space = Space.of({"dropout": [0.3, 0.5, 0.8], "gamma": {"log-uniform": [0.001, 0.1]}})
+    >>> space.draw(seed=0, i=7)
+    {'dropout': 0.8, 'gamma': 0.0383994}
+    """
+
+    parameters: Mapping[str, Parameter]
+
+    def __post_init__(self) -> None:
+        for name, parameter in self.parameters.items():
+            lookup("parameter of a search space", name, TUNABLE)
+            _check(name, parameter)
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Space:
+        """A space from plain lists and tables, as read from TOML or JSON.
+
+        A list is a choice, ``{"uniform": [low, high], "step": 0.05}`` and ``{"log-uniform": [low, high]}`` are
+        ranges, and a single value is tried always.
+
+        >>> Space.of({"dropuot": [0.5]})
+        Traceback (most recent call last):
+        tadropedge.errors.TadropedgeError: unknown parameter of a search space 'dropuot'; choose from \
+learning_rate, weight_decay, dropout, keep_prob, gamma, normalization, self_weight, batch_norm (did you mean 'dropout'?)
+        """
+        return cls({name: _parameter(name, entry) for name, entry in table.items()})
+
+    def table(self) -> dict[str, Any]:
+        """The plain lists and tables that :meth:`of` reads."""
+        return {name: _entry(parameter) for name, parameter in self.parameters.items()}
+
+    def draw(self, seed: int, i: int) -> dict[str, Value]:
+        """The hyper-parameters of trial ``i``."""
+        return {name: parameter.at(_uniform(seed, i, name)) for name, parameter in self.parameters.items()}
+
+
+def default_space(gamma: float | None = None) -> Space:
+    """The values of the released DropEdge scripts, and γ within a decade each way of ``gamma``.
+
+    Without ``gamma`` the space does not name it, so every trial has ``gamma=None``: the knee of the weights.
+
+    >>> sorted(set(default_space(0.01).draw(0, 0)) - set(default_space().draw(0, 0)))
+    ['gamma']
+    """
+    parameters: dict[str, Parameter] = {
+        "learning_rate": Uniform(0.001, 0.010, step=0.001),
+        "weight_decay": Choice((1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3)),
+        "dropout": Choice((0.3, 0.5, 0.8)),
+        "keep_prob": Uniform(0.05, 0.95, step=0.05),
+        "normalization": Choice(("gcn", "first-order", "gcn-residual", "random-walk")),
+        "self_weight": Choice((False, True)),
+        "batch_norm": Choice((False, True)),
+    }
+    if gamma is not None:
+        if not gamma > 0:
+            raise TadropedgeError(f"gamma must be positive to search a decade around it, got {gamma}")
+        # Twelve digits: 0.01 · 10 is 0.1 and 0.7 · 10 is 7, whatever the last bit says.
+        parameters["gamma"] = LogUniform(float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}"))
+    return Space(parameters)
+
+
+def trial(space: Space, seed: int, i: int, method: str) -> Trial:
+    """Trial ``i`` of ``method``: the same hyper-parameters and the same training seed for every method.
+
+    >>> trial(default_space(), 0, 3, "cdf").seed == trial(default_space(), 0, 3, "dropedge").seed
+    True
+    """
+    settings: dict[str, Any] = space.draw(seed, i)
+    return Trial(method=method, seed=search_seed(seed, i), **settings)
+
+
+# Training seeds have 31 bits, and the top one tells the phases apart: no replicate repeats a start of the search.
+def search_seed(seed: int, i: int) -> int:
+    """The training seed of search trial ``i``: below 2³⁰."""
+    return _word(seed, i, "seed") >> 34
+
+
+def replicate_seed(seed: int, s: int) -> int:
+    """The training seed of replicate ``s``: at least 2³⁰."""
+    return (_word(seed, s, "replicate") >> 34) + 2**30
+
+
+def sampler_seed(seed: int, start: int) -> int:
+    """The seed of a sampler that is asked for the trials from ``start`` on."""
+    return _word(seed, start, "sampler") >> 33
+
+
+def _word(seed: int, i: int, name: str) -> int:
+    """64 random bits of (seed, i, name); NumPy promises that the mixing never changes."""
+    keys = (check_integer("trial index", i, least=0), zlib.crc32(name.encode()))
+    mixed = np.random.SeedSequence(check_integer("seed", seed, least=0), spawn_key=keys)
+    return int(mixed.generate_state(1, np.uint64)[0])
+
+
+def _uniform(seed: int, i: int, name: str) -> float:
+    return (_word(seed, i, name) >> 11) * 2.0**-53
+
+
+def _parameter(name: str, entry: Any) -> Parameter:
+    """Read one entry of :meth:`Space.of`."""
+    lookup("parameter of a search space", name, TUNABLE)
+    if not isinstance(entry, Mapping):
+        return Choice(tuple(entry) if isinstance(entry, list | tuple) else (entry,))
+    for kind, extra in (("uniform", {"step"}), ("log-uniform", set())):
+        ends = entry.get(kind)
+        if isinstance(ends, list | tuple) and len(ends) == 2 and set(entry) <= {kind} | extra:
+            low, high = ends
+            return Uniform(low, high, entry.get("step")) if kind == "uniform" else LogUniform(low, high)
+    raise TadropedgeError(
+        f"{name} of a search space must be a list, {{'uniform': [low, high], 'step': ...}} or "
+        f"{{'log-uniform': [low, high]}}, got {dict(entry)!r}"
+    )
+
+
+def _entry(parameter: Parameter) -> list[Value] | dict[str, Any]:
+    """Write one entry of :meth:`Space.table`."""
+    if isinstance(parameter, Choice):
+        return list(parameter.values)
+    if isinstance(parameter, LogUniform):
+        return {"log-uniform": [parameter.low, parameter.high]}
+    step = {} if parameter.step is None else {"step": parameter.step}
+    return {"uniform": [parameter.low, parameter.high], **step}
+
+
+def _check(name: str, parameter: Parameter) -> None:
+    """Check the kind and the range of everything a parameter can be; ``Trial`` knows the ranges."""
+    if isinstance(parameter, Choice):
+        if not parameter.values:
+            raise TadropedgeError(f"{name} of a search space has no values to choose from")
+        for value in parameter.values:
+            _check_value(name, value)
+        return
+    if TUNABLE[name] is not float:
+        raise TadropedgeError(f"{name} of a search space must be a list of values, got {parameter!r}")
+    for end in (parameter.low, parameter.high):
+        _check_value(name, end)
+    if not parameter.low <= parameter.high or (isinstance(parameter, LogUniform) and not parameter.low > 0):
+        raise TadropedgeError(f"{name} of a search space needs low ≤ high (above 0 if log-uniform), got {parameter!r}")
+    if isinstance(parameter, Uniform) and parameter.step is not None:
+        good = isinstance(parameter.step, int | float) and parameter.step > 0
+        steps = (parameter.high - parameter.low) / parameter.step if good else 0.5
+        if abs(steps - round(steps)) > 1e-6:
+            raise TadropedgeError(
+                f"{name} of a search space must reach high from low in whole steps, got {parameter!r}"
+            )
+
+
+def _check_value(name: str, value: object) -> None:
+    if name == "gamma" and value is None:
+        return
+    if name == "normalization":
+        lookup("normalization", value, NORMALIZATIONS)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not (number if TUNABLE[name] is float else isinstance(value, TUNABLE[name])):
+        raise TadropedgeError(f"{name} of a search space must be {_KINDS[TUNABLE[name]]}, got {value!r}")
+    settings: dict[str, Any] = {name: value}
+    Trial(**settings)
+
+
+_KINDS = {float: "a number", str: "a name", bool: "true or false"}

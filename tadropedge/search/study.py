@@ -1,0 +1,271 @@
+"""Finished trials as Optuna studies, so that ``optuna-dashboard`` opens them and a kill loses none.
+
+A trial enters its study only when it is finished, with everything it gave, in one transaction. So a study holds
+whole trials and nothing else, whenever the process dies; on the next start the finished indices are read back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.search.space import Choice, LogUniform, Parameter, Space
+from tadropedge.training.config import Outcome, Trial
+
+Storage = str | Path | optuna.storages.BaseStorage
+Curves = Mapping[str, list[float]]
+
+METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
+POINTS = 200  # of a stored curve: enough for a figure, and short enough for every database
+
+# No driver, no such place, no database, one of another Optuna, a name that is no URL.
+STORAGE_ERRORS = (ImportError, OSError, LookupError, RuntimeError, ValueError, SQLAlchemyError)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One finished trial: its number in the search, its settings, and what the kept model gave.
+
+    Where ``failed`` is set, losses and accuracies are NaN. ``curves`` holds at most 200 points of each curve of
+    the training, beside their ``epoch``; the search leaves it out.
+    """
+
+    index: int
+    trial: Trial
+    train_loss: float
+    val_loss: float
+    val_accuracy: float
+    test_accuracy: float
+    best_epoch: int
+    failed: bool = False
+    curves: Curves | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, index: int, outcome: Outcome, curves: bool = False) -> Finished:
+        """What is kept of an outcome."""
+        stored = _curves(outcome) if curves and not outcome.failed else None
+        best, failed = outcome.best_epoch, outcome.failed
+        return cls(index, outcome.trial, **outcome.kept, best_epoch=best, failed=failed, curves=stored)
+
+
+class Ledger:
+    """The finished trials of one method, by index, in one Optuna study.
+
+    ``settings`` holds whatever else decides an outcome (epochs, hidden, ...), as plain values. They are stored
+    with the space, and a study that was made with others is refused.
+
+    >>> memory = optuna.storages.InMemoryStorage()
+    >>> ledger = Ledger(memory, "karate/gcn-2/search/cdf", "cdf", Space.of({"dropout": [0.3, 0.5]}), {"epochs": 4})
+    >>> ledger.write([Finished(0, Trial("cdf", dropout=0.3), 0.5, 0.6, 0.75, 0.5, best_epoch=3)])
+    >>> Ledger(memory, ledger.name, "cdf", ledger.space, {"epochs": 4}).finished == ledger.finished
+    True
+    >>> Ledger(memory, ledger.name, "cdf", ledger.space, {"epochs": 5})
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: study 'karate/gcn-2/search/cdf' was made with epochs=4 (now 5); \
+take the old setting, or another name or storage
+    """
+
+    def __init__(
+        self,
+        storage: optuna.storages.BaseStorage,
+        name: str,
+        method: str,
+        space: Space,
+        settings: Mapping[str, object],
+    ) -> None:
+        self.name, self.method, self.space = name, method, space
+        self._distributions = distributions(space)
+        with quiet():
+            self._study = optuna.create_study(
+                storage=storage, study_name=name, direction="maximize", load_if_exists=True
+            )
+        self._check_settings(settings)
+        self.finished: dict[int, Finished] = {}
+        for stored in self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
+            if "index" in stored.user_attrs:
+                # Should two processes have run the same index, both hold the same trial: the first one counts.
+                row = _read(stored, method)
+                self.finished.setdefault(row.index, row)
+
+    def holds(self, index: int, trial: Trial) -> bool:
+        """Whether ``index`` is finished; it must then have been this very trial."""
+        if index not in self.finished:
+            return False
+        stored = self.finished[index].trial
+        for entry in fields(Trial):
+            old, new = getattr(stored, entry.name), getattr(trial, entry.name)
+            if old != new:
+                raise TadropedgeError(
+                    f"trial {index} of study {self.name!r} was run with {entry.name}={old!r} (now {new!r}); "
+                    "take another name or storage"
+                )
+        return True
+
+    def write(self, rows: Iterable[Finished]) -> None:
+        """Add finished trials, each in one transaction."""
+        for row in rows:
+            try:
+                self._study.add_trial(_frozen(row, self._distributions))
+            except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
+                raise TadropedgeError(f"cannot write trial {row.index} to study {self.name!r}: {error}") from error
+            self.finished[row.index] = row
+
+    def frozen(self, index: int) -> FrozenTrial:
+        """A finished trial in Optuna's words."""
+        return _frozen(self.finished[index], self._distributions)
+
+    def _check_settings(self, settings: Mapping[str, object]) -> None:
+        space = {f"space.{name}": entry for name, entry in self.space.table().items()}
+        wanted = json.loads(json.dumps({"method": self.method, **settings, **space}))  # as it will be read back
+        stored = self._study.user_attrs.get("settings")
+        if stored is None:
+            if self._study.get_trials(deepcopy=False):
+                raise TadropedgeError(f"study {self.name!r} is not one of ours: it has trials but no settings")
+            # The process may have died between the creation of a study and this line.
+            self._study.set_user_attr("settings", wanted)
+            return
+        differing = [
+            f"{key}={stored.get(key)!r} (now {wanted.get(key)!r})"
+            for key in dict.fromkeys((*wanted, *stored))
+            if stored.get(key) != wanted.get(key)
+        ]
+        if differing:
+            raise TadropedgeError(
+                f"study {self.name!r} was made with {', '.join(differing)}; "
+                "take the old setting, or another name or storage"
+            )
+
+
+def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
+    """An Optuna storage from a path (SQLite), any Optuna storage URL, or a storage.
+
+    >>> type(open_storage("sqlite:///:memory:")).__name__
+    '_CachedStorage'
+    """
+    return optuna.storages.get_storage(
+        storage if isinstance(storage, optuna.storages.BaseStorage) else _connect(storage)
+    )
+
+
+@contextmanager
+def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
+    """A storage for the length of a block; one that was handed over open stays open."""
+    if isinstance(storage, optuna.storages.BaseStorage):
+        yield open_storage(storage)
+        return
+    connected = _connect(storage)
+    try:
+        yield open_storage(connected)
+    finally:
+        connected.remove_session()
+        connected.engine.dispose()
+
+
+def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
+    url = str(storage)
+    try:
+        if "://" not in url:
+            path = Path(storage).expanduser().absolute()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            url = f"sqlite:///{path}"
+        # A dashboard that reads may hold the file for a moment: wait for it.
+        waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None
+        return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
+    except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TadropedgeError(f"cannot open the study storage '{storage}': {reason}") from error
+
+
+def study_name(dataset: str, backbone: str, layers: int, *more: str) -> str:
+    """The name in front of the studies of one comparison.
+
+    >>> study_name("cora", "gcn", 2, "combinatorial")
+    'cora/gcn-2/combinatorial'
+    """
+    return "/".join((dataset, f"{backbone}-{layers}", *more))
+
+
+def distributions(space: Space) -> dict[str, BaseDistribution]:
+    """The space in Optuna's words."""
+    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    if isinstance(parameter, Choice):
+        return CategoricalDistribution(parameter.values)
+    if isinstance(parameter, LogUniform):
+        return FloatDistribution(parameter.low, parameter.high, log=True)
+    return FloatDistribution(parameter.low, parameter.high, step=parameter.step)
+
+
+def _frozen(row: Finished, space: dict[str, BaseDistribution]) -> FrozenTrial:
+    """A finished trial as Optuna stores it: the objective is the validation accuracy."""
+    attributes: dict[str, Any] = {
+        "index": row.index,
+        "seed": row.trial.seed,
+        "split": row.trial.split,
+        "best_epoch": row.best_epoch,
+        "failed": row.failed,
+    }
+    if not row.failed:  # NaN is no JSON
+        attributes |= {name: getattr(row, name) for name in METRICS}
+    if row.trial.keep_ratio is not None:
+        attributes["keep_ratio"] = row.trial.keep_ratio
+    if row.curves is not None:
+        attributes["curves"] = dict(row.curves)
+    return optuna.trial.create_trial(
+        state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
+        value=None if row.failed else row.val_accuracy,
+        params={name: getattr(row.trial, name) for name in space},
+        distributions=space,
+        user_attrs=attributes,
+    )
+
+
+def _read(stored: FrozenTrial, method: str) -> Finished:
+    """The inverse of :func:`_frozen`."""
+    attributes = stored.user_attrs
+    trial = Trial(
+        method=method,
+        seed=attributes["seed"],
+        split=attributes["split"],
+        keep_ratio=attributes.get("keep_ratio"),
+        **stored.params,
+    )
+    return Finished(
+        index=attributes["index"],
+        trial=trial,
+        **{name: attributes.get(name, float("nan")) for name in METRICS},
+        best_epoch=attributes["best_epoch"],
+        failed=attributes["failed"],
+        curves=attributes.get("curves"),
+    )
+
+
+def _curves(outcome: Outcome) -> Curves:
+    """Every k-th epoch of each curve, to six digits."""
+    epochs = len(outcome.val_loss)
+    stride = max(1, -(-epochs // POINTS))
+    table = {name: [float(f"{y:.6g}") for y in getattr(outcome, name)[::stride]] for name in METRICS}
+    return {"epoch": list(range(0, epochs, stride)), **table}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Optuna without its notes on standard error; warnings stay."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.WARNING))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
