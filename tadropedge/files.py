@@ -93,19 +93,10 @@ def data_lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-<<<<<<< HEAD
-def _delimiter(path: Path, first: str) -> str | None:
+def delimiter_of(path: Path, first: str) -> str | None:
     """The column separator; ``None`` stands for any white space. A ``.tsv`` may hold commas in its ids."""
     marks = "\t,;" if ".tsv" in path.suffixes else ",\t;"
     return next((mark for mark in marks if mark in first), None)
-=======
-def delimiter_of(path: Path, first: str) -> str | None:
-    """The column separator; ``None`` stands for any white space."""
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-    if suffix in (".csv", ".tsv"):
-        return "," if suffix == ".csv" else "\t"
-    return next((mark for mark in (",", "\t") if mark in first), None)
->>>>>>> data
 
 
 def split_cells(text: str, delimiter: str | None) -> list[str]:
@@ -148,29 +139,14 @@ def _read_lines(path: Path, header: bool | None, weighted: bool) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
     rows: list[tuple[int, list[str]]] = []
     delimiter: str | None = None
-<<<<<<< HEAD
-    for number, text in _data_lines(path):
+    for number, text in data_lines(path):
         where = f"{path.name}:{number}"
         if not rows:
-            delimiter = _delimiter(path, text)
-        cells = _split(text, delimiter)
+            delimiter = delimiter_of(path, text)
+        cells = split_cells(text, delimiter)
         columns = len(rows[0][1]) if rows else len(cells)
         if columns < 2 or (weighted and columns > 3):
             raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
-=======
-    columns = 0
-    for number, text in data_lines(path):
-        where = f"{path.name}:{number}"
-        if not columns:
-            delimiter = delimiter_of(path, text)
-        cells = split_cells(text, delimiter)
-        if not columns:
-            columns = len(cells)
-            if columns < 2 or (weighted and columns > 3):
-                raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
-            if _is_header(cells, header):
-                continue
->>>>>>> data
         if len(cells) != columns:
             raise TadropedgeError(f"{where}: expected {columns} columns, got {len(cells)}")
         if not cells[0] or not cells[1]:

@@ -1,8 +1,6 @@
-"""Triton kernels. Imported only where there is a GPU, or Triton's interpreter stands in for one (TRITON_INTERPRET=1)."""
+"""Triton kernels, imported only where there is a GPU or Triton's interpreter stands in for one (TRITON_INTERPRET=1)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 import triton
@@ -13,23 +11,12 @@ from tadropedge.sparse import Csr
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _spmm(
-    crow: Any,
-    col: Any,
-    values: Any,
-    x: Any,
-    out: Any,
-    rows: Any,
-    features: Any,
-    values_step: Any,
-    x_step: Any,
-    BLOCK: tl.constexpr,
-) -> None:
+def _spmm(crow, col, values, x, out, rows, features, values_step, x_step, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """One row of one trial: the sum over the row's entries of value times row of x."""
     row, trial, part = tl.program_id(0), tl.program_id(1).to(tl.int64), tl.program_id(2)
     place = part * BLOCK + tl.arange(0, BLOCK)
     inside = place < features
-    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    total = tl.zeros((BLOCK,), dtype=out.dtype.element_ty)
     begin, end = tl.load(crow + row), tl.load(crow + row + 1)
     for entry in range(begin, end):
         other = tl.load(col + entry).to(tl.int64)
@@ -63,9 +50,7 @@ def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _dropout(
-    h: Any, out: Any, multiplier: Any, offset: Any, limit: Any, scale: Any, entries: Any, BLOCK: tl.constexpr
-) -> None:
+def _dropout(h, out, multiplier, offset, limit, scale, entries, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """The coins of ``tadropedge.sampling`` for the entries of one trial, in registers."""
     trial = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

@@ -11,6 +11,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from tadropedge.sparse import Csr
+
 INT32_LIMIT = 2**31 - 1
 
 
@@ -58,14 +60,11 @@ class Pattern:
         return torch.where(self.source < size, self.source, self.source - size)
 
     @cached_property
+    def places(self) -> Csr:
+        """The same places for sparse products."""
+        return Csr(self.crow, self.col, self.num_nodes)
+
+    @property
     def row(self) -> Tensor:
         """The row of each entry, ``[E]`` int64."""
-        counts = self.crow.diff().to(torch.int64)
-        nodes = torch.arange(self.num_nodes, device=self.col.device)
-        return torch.repeat_interleave(nodes, counts, output_size=self.num_entries)
-
-    @cached_property
-    def transpose(self) -> Tensor:
-        """The permutation ``[E]`` that takes the entry (i, j) to the place of (j, i)."""
-        # The pattern is symmetric, so sorting by (column, row) lists the transposed entries in order.
-        return torch.argsort(self.col.to(torch.int64) * self.num_nodes + self.row)
+        return self.places.row

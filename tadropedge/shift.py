@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
 
 import torch
 from scipy.linalg import eigvalsh_tridiagonal
@@ -14,7 +11,8 @@ from torch import Tensor
 
 from tadropedge.errors import ConvergenceError, TadropedgeError, check_device, lookup
 from tadropedge.graph import Graph
-from tadropedge.pattern import INT32_LIMIT, Pattern
+from tadropedge.pattern import Pattern
+from tadropedge.sparse import hush_beta_warning, sparse_product
 
 # A normalisation turns the kept edge values [..., M] (or [..., 2 M], each direction apart) and the pattern into
 # the values of the edges, of the same shape, and of the diagonal, [..., N].
@@ -61,16 +59,19 @@ class ShiftOperator:
         if x.device.type == "cpu" and x.dtype not in (torch.float32, torch.float64):
             raise TadropedgeError(f"on a CPU shift @ x needs x in float32 or float64, got {x.dtype}")
         try:
-            torch.broadcast_shapes(self.values.shape[:-1], x.shape[:-2])
+            batch = torch.broadcast_shapes(self.values.shape[:-1], x.shape[:-2])
         except RuntimeError:
             raise TadropedgeError(
                 f"the batch axes {list(self.values.shape[:-1])} of the shift operator and {list(x.shape[:-2])} of x "
                 "do not fit"
             ) from None
-        product: Tensor = _Product.apply(  # type: ignore[no-untyped-call]
-            self.values.to(x.dtype), x, self.pattern, self.symmetric
-        )
-        return product
+        # Several batch axes become one; an axis that S or x lacks is not copied.
+        values = self.values.to(x.dtype)
+        if values.dim() > 1:
+            values = values.expand(*batch, -1).reshape(-1, values.shape[-1])
+        signals = x if x.dim() == 2 else x.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:])
+        product = sparse_product(self.pattern.places, values, signals, symmetric=self.symmetric)
+        return product.view(*batch, *x.shape[-2:])
 
     def to_sparse_csr(self) -> Tensor:
         """The same operator as a torch CSR tensor ``[..., N, N]``."""
@@ -297,71 +298,3 @@ def _largest_of_tridiagonal(alphas: list[Tensor], betas: list[Tensor]) -> Tensor
     rows = zip(diagonal.reshape(-1, size).cpu().numpy(), side.reshape(-1, size - 1).cpu().numpy(), strict=True)
     tops = [eigvalsh_tridiagonal(d, e, select="i", select_range=(size - 1, size - 1))[0] for d, e in rows]
     return diagonal.new_tensor(tops).view(diagonal.shape[:-1])
-
-
-# -- the product ----------------------------------------------------------------------------------------
-
-
-class _Product(torch.autograd.Function):
-    """S x with the gradients Sᵀ g for x and, only where asked, g_i · x_j for each entry (i, j)."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, x: Tensor, pattern: Pattern, symmetric: bool) -> Tensor:
-        ctx.save_for_backward(values, x)
-        ctx.pattern, ctx.symmetric = pattern, symmetric
-        return _multiply(pattern, values, x)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
-        values, x = ctx.saved_tensors
-        pattern: Pattern = ctx.pattern
-        for_values = for_x = None
-        if ctx.needs_input_grad[0]:
-            rows, cols = gradient.index_select(-2, pattern.row), x.index_select(-2, pattern.col)
-            for_values = (rows * cols).sum(dim=-1).sum_to_size(values.shape)
-        if ctx.needs_input_grad[1]:
-            turned = values if ctx.symmetric else values.index_select(-1, pattern.transpose)
-            for_x = _multiply(pattern, turned, gradient).sum_to_size(x.shape)
-        return for_values, for_x, None, None
-
-
-def _multiply(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
-    """S x. A batch is one product with a block-diagonal matrix over the repeated pattern."""
-    n, features = x.shape[-2:]
-    if values.dim() == 1:
-        if x.dim() == 2:
-            return _csr(pattern.crow, pattern.col, values, n) @ x
-        # One operator for many signals: put them side by side as features.
-        wide = x.reshape(-1, n, features).transpose(0, 1).reshape(n, -1)
-        product = _csr(pattern.crow, pattern.col, values, n) @ wide
-        return product.view(n, -1, features).transpose(0, 1).reshape(x.shape)
-    batch = torch.broadcast_shapes(values.shape[:-1], x.shape[:-2])
-    shared = x.dim() == 2
-    values = values.expand(*batch, -1).reshape(-1)
-    crow, col = _repeated(pattern, batch.numel(), shared)
-    columns = n if shared else n * batch.numel()
-    x = x if shared else x.expand(*batch, n, features).reshape(-1, features)
-    return (_csr(crow, col, values, columns) @ x).view(*batch, n, features)
-
-
-def _csr(crow: Tensor, col: Tensor, values: Tensor, columns: int) -> Tensor:
-    hush_beta_warning()
-    return torch.sparse_csr_tensor(crow, col, values, (crow.shape[0] - 1, columns), check_invariants=False)
-
-
-@cache
-def hush_beta_warning() -> None:
-    """Torch says once a process that CSR tensors are in beta; users of this package need not hear it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        torch.eye(1).to_sparse_csr()
-
-
-def _repeated(pattern: Pattern, times: int, shared: bool) -> tuple[Tensor, Tensor]:
-    """The pattern ``times`` times below itself; each copy has columns of its own unless x is shared."""
-    index = torch.int32 if times * max(pattern.num_entries, pattern.num_nodes) <= INT32_LIMIT else torch.int64
-    copies = torch.arange(times, device=pattern.col.device, dtype=index)[:, None]
-    crow = pattern.crow[:-1].to(index) + copies * pattern.num_entries
-    end = torch.full((1,), times * pattern.num_entries, dtype=index, device=crow.device)
-    col = pattern.col.to(index).expand(times, -1) if shared else pattern.col.to(index) + copies * pattern.num_nodes
-    return torch.cat((crow.flatten(), end)), col.reshape(-1)

@@ -94,7 +94,7 @@ def multiply(places: Csr, values: Tensor, x: Tensor) -> Tensor:
     matrices = values if values.dim() == 2 else values[None]
     blocks = x if x.dim() == 3 else x[None]
     shape = (places.num_rows, places.num_cols)
-    _hush_beta_warning()
+    hush_beta_warning()
     products = []
     for trial in range(trials):
         mine = matrices[trial if len(matrices) > 1 else 0]
@@ -104,7 +104,7 @@ def multiply(places: Csr, values: Tensor, x: Tensor) -> Tensor:
 
 
 @cache
-def _hush_beta_warning() -> None:
+def hush_beta_warning() -> None:
     """Torch says once a process that CSR tensors are in beta; users of this package need not hear it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -144,7 +144,7 @@ def test_pattern_is_sorted_csr_with_the_diagonal():
     assert torch.equal(dense, torch.from_numpy(graph.adjacency().toarray()).float() + torch.eye(graph.num_nodes))
     key = pattern.row * graph.num_nodes + pattern.col
     assert bool((key.diff() > 0).all())
-    assert torch.equal(pattern.row[pattern.transpose], pattern.col.long())
+    assert torch.equal(pattern.row[pattern.places.turned[1]], pattern.col.long())
     assert pattern.num_entries == 2 * graph.num_edges + graph.num_nodes
 
 

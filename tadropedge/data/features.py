@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.pattern import INT32_LIMIT
-from tadropedge.shift import hush_beta_warning
+from tadropedge.sparse import hush_beta_warning
 
 
 def checked_csr(

@@ -18,7 +18,7 @@ from tadropedge.data.features import as_float32, checked_csr, csr_tensor
 from tadropedge.data.splits import PARTS
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
-from tadropedge.shift import hush_beta_warning
+from tadropedge.sparse import hush_beta_warning
 
 # What torch.load raises for files that are none of its own.
 BROKEN = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, ValueError, AttributeError, OSError, EOFError)

@@ -47,6 +47,11 @@ class Backbone:
         first = self._layer("input", self.num_features, self.hidden)
         return [first, *hidden, self._layer("output", joined, self.num_classes, activate=False)]
 
+    @property
+    def draws(self) -> int:
+        """The number of layers that could have a subgraph of their own."""
+        return len(self.convolutions())
+
     def initial(self, seeds: Sequence[int], device: torch.device) -> Parameters:
         """The starting parameters ``[T, ...]``, each trial a pure function of its seed."""
         return stack_initial(self.convolutions(), seeds, device)
@@ -63,7 +68,7 @@ class Backbone:
         shifts: Sequence[Operator],
         noise: Noise | None = None,
     ) -> Tensor:
-        """Logits ``[T, N, C]``. ``shifts`` holds one operator for all layers or one for each; ``noise`` means training."""
+        """Logits ``[T, N, C]``. ``shifts`` holds one operator for all layers or one each; ``noise`` means training."""
         layers = self.convolutions()
         number = {layer.name: place for place, layer in enumerate(layers)}
 

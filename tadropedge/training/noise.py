@@ -54,6 +54,6 @@ def dropped(h: Tensor, multiplier: Tensor, offset: Tensor, limit: Tensor, scale:
         from tadropedge.kernels import dropout
 
         return dropout(h.contiguous(), multiplier, offset, limit, scale)
-    coins = pair_words(h.shape[1] * h.shape[2], h.device) * multiplier
+    coins: Tensor = pair_words(h.shape[1] * h.shape[2], h.device) * multiplier
     coins += offset
     return h * (coins < limit).view(h.shape) * scale

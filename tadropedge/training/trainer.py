@@ -6,7 +6,6 @@ on a GPU one epoch is captured as a CUDA graph and replayed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,8 @@ from torch import Tensor
 from tadropedge.errors import lookup
 from tadropedge.graph import Graph
 from tadropedge.nn.backbones import Backbone
-from tadropedge.nn.layers import Operator, Parameters, Sparse
+from tadropedge.nn.filters import FilterNetwork
+from tadropedge.nn.layers import Operator, Sparse
 from tadropedge.training.config import SELECTIONS, Architecture, Outcome, Trial
 from tadropedge.training.edges import Subgraphs, keep_matrix
 from tadropedge.training.noise import Dropout
@@ -28,9 +28,11 @@ METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is learned: the graph, the features (dense ``[N, F]`` or sparse), the labels ``[N]`` and the splits.
+    """What is learned: the graph, the features, the labels and the splits.
 
-    ``splits`` are triples of index tensors (train, validation, test); a trial names its own by number.
+    Node level: features dense ``[N, F]`` or sparse, labels ``[N]``. Graph level: features ``[S, N, F]``, labels
+    ``[S]``. ``splits`` are triples of index tensors (train, validation, test); a trial names its own by number.
+    ``weights`` holds the edge weights that the methods need, "aggregate" and "effective", each ``[M]``.
     """
 
     graph: Graph
@@ -47,6 +49,7 @@ def train(
     architecture: Architecture,
     trials: Sequence[Trial],
     *,
+    split_places: Sequence[int] | None = None,
     epochs: int = 400,
     selection: str = "evaluation",
     per_layer: bool = False,
@@ -57,7 +60,8 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials of unlike structure (self weights, batch norm) are trained one group after the other.
+    Trials of unlike structure (self weights, batch norm) are trained one group after the other. ``split_places``
+    says where in ``task.splits`` the split of each trial stands; by default at its own number.
     """
     lookup("selection", selection, SELECTIONS)
     outcomes: dict[int, Outcome] = {}
@@ -65,7 +69,11 @@ def train(
     for place, trial in enumerate(trials):
         groups.setdefault((trial.self_weight, trial.batch_norm), []).append(place)
     for places in groups.values():
-        batch = Batch(task, architecture, [trials[place] for place in places], epochs, selection, per_layer, keep_state)
+        mine = [trials[place] for place in places]
+        where = [
+            trial.split if split_places is None else split_places[at] for at, trial in zip(places, mine, strict=True)
+        ]
+        batch = Batch(task, architecture, mine, where, epochs, selection, per_layer, keep_state)
         for place, outcome in zip(places, batch.run(progress), strict=True):
             outcomes[place] = outcome
     return [outcomes[place] for place in range(len(trials))]
@@ -79,24 +87,17 @@ class Batch:
         task: Task,
         architecture: Architecture,
         trials: Sequence[Trial],
+        split_places: Sequence[int],
         epochs: int,
         selection: str,
         per_layer: bool,
         keep_state: bool,
     ) -> None:
-        self.task, self.trials, self.epochs = task, trials, epochs
+        self.task, self.trials, self.epochs, self.split_places = task, trials, epochs, split_places
         self.selection, self.keep_state = selection, keep_state
         device = task.graph.device
         self.device = device
-        self.backbone = Backbone(
-            architecture.backbone,
-            architecture.layers,
-            task.num_features,
-            architecture.hidden,
-            task.num_classes,
-            trials[0].self_weight,
-            trials[0].batch_norm,
-        )
+        self.backbone = network(task, architecture, trials[0])
         seeds = [trial.seed for trial in trials]
         self.parameters = self.backbone.initial(seeds, device)
         self.running = self.backbone.running(len(trials), device)
@@ -108,13 +109,19 @@ class Batch:
             seed_tensor,
             [trial.normalization for trial in trials],
         )
-        self.num_draws = len(self.backbone.convolutions()) if per_layer else 1
+        self.num_draws = self.backbone.draws if per_layer else 1
         self.noise = Dropout(self._column("dropout").flatten(), seed_tensor, self.epoch)
         self.optimizer = Adam(self.parameters, self._column("learning_rate"), self._column("weight_decay"), self.epoch)
         self.whole = self.subgraphs.whole()
         self.masks = self._split_masks()
+        # Samples of a graph-level task are independent: each pass computes only those it looks at.
+        sampled = isinstance(self.backbone, FilterNetwork)
+        self.seen = [
+            self._rows(self.masks[:1] if part == 0 else self.masks[1:]) if sampled else None for part in (0, 1)
+        ]
         self.curves = torch.full((len(METRICS), epochs, len(trials)), float("nan"), device=device)
         self.best_loss = torch.full((len(trials),), float("inf"), device=device)
+        self.best_epoch = torch.zeros(len(trials), dtype=torch.int64, device=device)
         self.best_state = {k: v.clone() for k, v in (self.parameters | self.running).items()} if keep_state else {}
 
     def _column(self, name: str) -> Tensor:
@@ -126,12 +133,29 @@ class Batch:
         masks = []
         for part in range(3):
             rows = []
-            for trial in self.trials:
-                index = self.task.splits[trial.split][part].to(self.device)
+            for place in self.split_places:
+                index = self.task.splits[place][part].to(self.device)
                 row = torch.zeros(self.task.labels.shape[0], device=self.device)
                 rows.append(row.index_fill_(0, index, 1 / max(len(index), 1)))
             masks.append(torch.stack(rows))
         return masks
+
+    def _rows(self, masks: Sequence[Tensor]) -> Tensor:
+        return torch.nonzero(torch.stack(list(masks)).sum(dim=(0, 1))).flatten()
+
+    def _logits(self, part: int, shifts: Sequence[Operator], noise: Dropout | None = None) -> tuple[Tensor, Tensor]:
+        """The logits of a pass (0: training, 1: evaluation) and the labels they are judged by."""
+        rows = self.seen[part]
+        x, labels = self.task.features, self.task.labels
+        if rows is not None:
+            x, labels = x[rows], labels[rows]  # type: ignore[index]
+        return self.backbone(self.parameters, self.running, x, shifts, noise), labels
+
+    def _mean(self, values: Tensor, split: int, part: int) -> Tensor:
+        """The mean over a trial's own nodes or samples of one of train, validation and test, ``[T]``."""
+        rows = self.seen[part]
+        mask = self.masks[split] if rows is None else self.masks[split].index_select(1, rows)
+        return (values * mask).sum(dim=1)
 
     # -- one epoch --------------------------------------------------------------------------------------
 
@@ -140,32 +164,25 @@ class Batch:
         shifts: list[Operator] = [self.subgraphs.draw(self.epoch, layer) for layer in range(self.num_draws)]
         for parameter in self.parameters.values():
             parameter.requires_grad_(True)
-        logits = self.backbone(self.parameters, self.running, self.task.features, shifts, self.noise)
-        losses = self._losses(logits)  # [T, N]
-        train_loss = (losses * self.masks[0]).sum(dim=1)
+        logits, labels = self._logits(0, shifts, self.noise)
+        losses = cross_entropy(logits, labels)  # [T, N]
+        train_loss = self._mean(losses, 0, 0)
         gradients = torch.autograd.grad(train_loss.sum(), list(self.parameters.values()))
         with torch.no_grad():
-            training_val_loss = (losses * self.masks[1]).sum(dim=1)
+            training_val_loss = self._mean(losses, 1, 0)
             self.optimizer.step(gradients)
-            logits = self.backbone(self.parameters, self.running, self.task.features, [self.whole])
-            losses = self._losses(logits)
-            right = (logits.argmax(dim=-1) == self.task.labels).to(torch.float32)
-            val_loss = (losses * self.masks[1]).sum(dim=1) if self.selection == "evaluation" else training_val_loss
-            row = torch.stack(
-                (train_loss, val_loss, (right * self.masks[1]).sum(dim=1), (right * self.masks[2]).sum(dim=1))
-            )
+            logits, labels = self._logits(1, [self.whole])
+            val_loss = self._mean(cross_entropy(logits, labels), 1, 1)
+            right = (logits.argmax(dim=-1) == labels).to(torch.float32)
+            row = torch.stack((train_loss, val_loss, self._mean(right, 1, 1), self._mean(right, 2, 1)))
             self.curves.index_copy_(1, self.epoch[None], row[:, None, :])
-            self._keep_best(val_loss)
+            self._keep_best(val_loss if self.selection == "evaluation" else training_val_loss)
             self.epoch += 1
 
-    def _losses(self, logits: Tensor) -> Tensor:
-        """Cross-entropy of every node in every trial, ``[T, N]``; nodes without a label count as class 0 and 0."""
-        labels = self.task.labels.clamp_min(0).expand(logits.shape[0], -1)
-        return -logits.log_softmax(dim=-1).gather(-1, labels[..., None])[..., 0]
-
-    def _keep_best(self, val_loss: Tensor) -> None:
-        better = val_loss < self.best_loss  # NaN is never better
-        self.best_loss.copy_(torch.where(better, val_loss, self.best_loss))
+    def _keep_best(self, loss: Tensor) -> None:
+        better = loss < self.best_loss  # NaN is never better
+        self.best_loss.copy_(torch.where(better, loss, self.best_loss))
+        self.best_epoch.copy_(torch.where(better, self.epoch, self.best_epoch))
         if self.keep_state:
             now = self.parameters | self.running
             for name, best in self.best_state.items():
@@ -177,8 +194,7 @@ class Batch:
     def run(self, progress: Callable[[int], None] | None = None) -> list[Outcome]:
         """Run all epochs and read the outcomes."""
         advance = self._captured() if self.device.type == "cuda" else self.step
-        done = int(self.epoch)
-        for epoch in range(done, self.epochs):
+        for epoch in range(int(self.epoch), self.epochs):
             advance()
             if progress is not None:
                 progress(epoch + 1)
@@ -201,17 +217,35 @@ class Batch:
 
     def _outcomes(self) -> list[Outcome]:
         curves = self.curves.cpu().numpy()
+        best = self.best_epoch.tolist()
         states = {name: value.cpu().numpy() for name, value in self.best_state.items()}
         outcomes = []
         for place, trial in enumerate(self.trials):
             mine = dict(zip(METRICS, curves[:, :, place], strict=True))
             failed = not bool(np.isfinite(mine["train_loss"]).all() and np.isfinite(mine["val_loss"]).all())
-            best = 0 if failed else int(np.argmin(mine["val_loss"]))
             state = {name: value[place] for name, value in states.items()} if states else None
-            outcomes.append(Outcome(trial, **mine, best_epoch=best, failed=failed, state=state))
+            outcomes.append(Outcome(trial, **mine, best_epoch=best[place], failed=failed, state=state))
         return outcomes
 
 
-def select_splits(task: Task, splits: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Task:
-    """The same task with other splits."""
-    return dataclasses.replace(task, splits=splits)
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """The loss of every node or sample in every trial, ``[T, N]``; where there is no label it is never looked at."""
+    index = labels.clamp_min(0).expand(logits.shape[0], -1)
+    return -logits.log_softmax(dim=-1).gather(-1, index[..., None])[..., 0]
+
+
+def network(task: Task, architecture: Architecture, trial: Trial) -> Backbone | FilterNetwork:
+    """The network that a task needs."""
+    if architecture.backbone == "gcnn":
+        nodes = task.graph.num_nodes
+        shape = (architecture.layers, architecture.order, nodes, task.num_features, architecture.hidden)
+        return FilterNetwork(*shape, task.num_classes)
+    return Backbone(
+        architecture.backbone,
+        architecture.layers,
+        task.num_features,
+        architecture.hidden,
+        task.num_classes,
+        trial.self_weight,
+        trial.batch_norm,
+    )

@@ -1,0 +1,83 @@
+"""The order-K GCNN for graph-level tasks: polynomial graph filters, ReLU, a linear read-out over all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tadropedge.nn.layers import Noise, Operator, Parameters
+
+
+@dataclass(frozen=True)
+class FilterNetwork:
+    """``X_ℓ = ReLU(Σ_k S^k X_(ℓ−1) B_(ℓ,k) + b_ℓ)`` for ℓ = 1 … L, then a linear map of all N · F numbers to classes.
+
+    Signals are ``x [S, N, F]``: S samples on one graph of N nodes.
+    """
+
+    layers: int
+    order: int
+    num_nodes: int
+    num_features: int
+    hidden: int
+    num_classes: int
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every trained parameter, without the trials axis."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        inputs = self.num_features
+        for layer in range(self.layers):
+            shapes[f"filter{layer}.weight"] = ((self.order + 1) * inputs, self.hidden)
+            shapes[f"filter{layer}.bias"] = (self.hidden,)
+            inputs = self.hidden
+        shapes["readout.weight"] = (self.num_nodes * self.hidden, self.num_classes)
+        shapes["readout.bias"] = (self.num_classes,)
+        return shapes
+
+    def initial(self, seeds: Sequence[int], device: torch.device) -> Parameters:
+        """Uniform in ±1/√inputs, each trial a pure function of its seed."""
+        drawn: dict[str, list[Tensor]] = {}
+        for seed in seeds:
+            generator = torch.Generator().manual_seed(seed % 2**63)
+            inputs = 1
+            for key, shape in self.shapes().items():
+                inputs = shape[0] if key.endswith("weight") else inputs
+                drawn.setdefault(key, []).append((torch.rand(shape, generator=generator) * 2 - 1) * inputs**-0.5)
+        return {key: torch.stack(values).to(device) for key, values in drawn.items()}
+
+    def running(self, trials: int, device: torch.device) -> Parameters:
+        """There are no running statistics."""
+        return {}
+
+    @property
+    def draws(self) -> int:
+        """The number of layers that could have a subgraph of their own."""
+        return self.layers
+
+    def __call__(
+        self,
+        parameters: Parameters,
+        running: Parameters,
+        x: Tensor,
+        shifts: Sequence[Operator],
+        noise: Noise | None = None,
+    ) -> Tensor:
+        """Logits ``[T, S, C]`` of the samples ``x [S, N, F]``."""
+        samples, nodes = x.shape[:2]
+        h = x.transpose(0, 1).reshape(1, nodes, -1)  # [1, N, S F]: all samples side by side
+        for layer in range(self.layers):
+            shift = shifts[layer if len(shifts) > 1 else 0]
+            weight = parameters[f"filter{layer}.weight"]
+            powers = [h.expand(len(weight), -1, -1)]
+            for _ in range(self.order):
+                powers.append(shift @ powers[-1])
+            stacked = torch.stack([power.unflatten(-1, (samples, -1)) for power in powers], dim=-2)
+            h = stacked.flatten(-2).flatten(1, 2) @ weight + parameters[f"filter{layer}.bias"][:, None, :]
+            h = h.relu()  # [T, N S, H]
+            h = noise(h, layer) if noise is not None else h
+            h = h.unflatten(1, (nodes, samples)).flatten(-2)  # [T, N, S H]
+        wide: Tensor = h.unflatten(-1, (samples, -1)).transpose(1, 2).flatten(-2)  # [T, S, N H]
+        return wide @ parameters["readout.weight"] + parameters["readout.bias"][:, None, :]
