@@ -71,7 +71,8 @@ class GraphConvolution:
         h = h + parameters[f"{self.name}.bias"][:, None, :]
         if self.batch_norm:
             h = self._normalized(h, parameters, running, training)
-        return h.relu() if self.activate else h
+        out: Tensor = h.relu() if self.activate else h
+        return out
 
     def _normalized(self, h: Tensor, parameters: Parameters, running: Parameters, training: bool) -> Tensor:
         mean, variance = running[f"{self.name}.mean"], running[f"{self.name}.variance"]

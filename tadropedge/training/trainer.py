@@ -149,7 +149,7 @@ class Batch:
         x, labels = self.task.features, self.task.labels
         if rows is not None:
             x, labels = x[rows], labels[rows]  # type: ignore[index]
-        return self.backbone(self.parameters, self.running, x, shifts, noise), labels
+        return self.backbone(self.parameters, self.running, x, shifts, noise), labels  # type: ignore[arg-type]
 
     def _mean(self, values: Tensor, split: int, part: int) -> Tensor:
         """The mean over a trial's own nodes or samples of one of train, validation and test, ``[T]``."""
