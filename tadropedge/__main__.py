@@ -1,0 +1,19 @@
+"""The command ``tadropedge``, and what it says where the extra packages it needs are missing."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; errors are one line and exit code 2."""
+    try:
+        from tadropedge.cli import run
+    except ImportError as error:
+        print(f"error: the command line needs more packages ({error}): pip install 'tadropedge[lab]'", file=sys.stderr)
+        sys.exit(2)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The main job: search settings for every method, retrain the chosen ones afresh, judge, and write it all down."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy
+import torch
+
+from tadropedge.compare.figures import save_figures
+from tadropedge.compare.report import write_report
+from tadropedge.compare.results import write_csv, write_results
+from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
+from tadropedge.compare.statistics import honest_rows
+from tadropedge.search.engine import Table, run_search
+from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, honest, paper
+from tadropedge.search.space import Space, default_space
+from tadropedge.search.study import Finished, Storage, open_storage, study_name
+from tadropedge.training.laboratory import Laboratory
+
+DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
+LARGEST_BATCH = 512  # trials trained between two writes
+Report = Callable[[str, int, int], None]  # (phase, trials done, trials in all)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared: methods, the number of search trials and of fresh seeds, and the seed of it all."""
+
+    methods: Sequence[str] = DEFAULT_METHODS
+    trials: int = 100
+    seeds: int = 20
+    seed: int = 0
+    space: Space | None = None  # None: the default space around the dataset's own gamma
+
+
+def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report | None = None) -> list[Row]:
+    """Run both protocols, or what is missing of them, and return a row for each method.
+
+    The search and the retraining are Optuna studies in ``storage``: killed at any moment and called again, it
+    repeats nothing that is finished.
+    """
+    dataset, architecture = laboratory.dataset, laboratory.architecture
+    space = plan.space if plan.space is not None else default_space(dataset.gamma)
+    name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
+    settings = _fixed_settings(laboratory)
+    batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
+
+    def told(phase: str) -> Callable[[int, int], None]:
+        return lambda done, total: report(phase, done, total) if report is not None else None
+
+    base = open_storage(storage)
+    table = run_search(
+        laboratory.train,
+        space,
+        plan.methods,
+        plan.trials,
+        plan.seed,
+        base,
+        name=name,
+        settings=settings,
+        batch=batch,
+        progress=told("search"),
+    )
+    fresh = honest(
+        laboratory.train,
+        table,
+        space,
+        plan.seeds,
+        plan.seed,
+        base,
+        laboratory.kept_share,
+        splits=range(1, plan.seeds + 1),
+        name=name,
+        settings=settings,
+        batch=batch,
+        progress=told("retraining"),
+    )
+    return make_rows(laboratory, table, fresh)
+
+
+def _fixed_settings(laboratory: Laboratory) -> dict[str, object]:
+    """What decides an outcome beside space and seed; a study made with other values is refused."""
+    dataset = laboratory.dataset
+    return {
+        **asdict(laboratory.architecture),
+        "epochs": laboratory.epochs,
+        "laplacian": laboratory.laplacian,
+        "q": laboratory.q if laboratory.q is not None else dataset.num_classes,
+        "selection": laboratory.selection,
+        "per_layer": laboratory.per_layer,
+        "graph": dataset.graph.fingerprint[:16],
+        "split": list(dataset.split.sizes),
+    }
+
+
+def make_rows(laboratory: Laboratory, table: Table, fresh: Honest) -> list[Row]:
+    """The two protocols side by side, method by method."""
+    best = paper(table)
+    judged = honest_rows(fresh.accuracy, fresh.reference)
+    points = accuracy_by_keep_prob(table)
+    architecture = laboratory.architecture
+    return [
+        Row(
+            dataset=laboratory.dataset.name,
+            backbone=architecture.backbone,
+            layers=architecture.layers,
+            method=method,
+            laplacian=laboratory.laplacian,
+            paper_protocol=PaperProtocol(best[method].test_accuracy, len(trials)),
+            honest=judged[method],
+            settings=_chosen_settings(fresh, method),
+            convergence=_convergence(fresh.runs[method]),
+            by_keep_prob=[KeepProbPoint(float(p), float(test)) for p, _, test in points.get(method, np.empty((0, 3)))],
+        )
+        for method, trials in table.items()
+    ]
+
+
+def _chosen_settings(fresh: Honest, method: str) -> dict[str, object]:
+    trial = asdict(fresh.chosen[method].trial)
+    left_out = {"method", "seed", "split"} | ({"keep_prob", "gamma"} if method == "original" else set())
+    chosen = {key: value for key, value in trial.items() if key not in left_out and value is not None}
+    if method in fresh.kept_share:
+        chosen["kept_share"] = fresh.kept_share[method]
+    return chosen
+
+
+def _convergence(runs: Sequence[Finished]) -> Convergence | None:
+    """The losses of the first fresh run that has them."""
+    curves = next((run.curves for run in runs if run.curves is not None), None)
+    if curves is None:
+        return None
+    epochs = [int(epoch) for epoch in curves["epoch"]]
+    return Convergence(epochs, list(curves["train_loss"]), list(curves["val_loss"]))
+
+
+def run_info(started: float, command: str, laboratory: Laboratory) -> dict[str, object]:
+    """What depends on the run and not on the result: seconds, commit, machine, versions, command."""
+    device = laboratory.dataset.device
+    machine = f"{os.cpu_count()} cores, {platform.machine()}"
+    if device.type == "cuda":
+        machine = f"{torch.cuda.get_device_name(device)}, {machine}"
+    return {
+        "command": command,
+        "seconds": round(time.monotonic() - started, 1),
+        "commit": _commit(),
+        "machine": machine,
+        "device": device.type,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+    }
+
+
+def _commit() -> str:
+    """The commit of the package's own checkout, where there is one."""
+    if told := os.environ.get("TADROPEDGE_COMMIT"):
+        return told
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "not a checkout"
+    head = subprocess.run(["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
+    return head.stdout.strip() or "unknown"
+
+
+def write_all(rows: Sequence[Row], run: Mapping[str, object], folder: Path) -> Path:
+    """Write ``results.json``, ``results.csv``, the figures and ``report.html``; return the report's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results = Results(list(rows), dict(run))
+    write_results(results, folder / "results.json")
+    write_csv(results, folder / "results.csv")
+    for group in grouped(rows):
+        save_figures(group, folder / "figures")
+    return write_report(results, folder / "report.html")
