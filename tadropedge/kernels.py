@@ -11,18 +11,23 @@ from tadropedge.sparse import Csr
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _spmm(crow, col, values, x, out, rows, features, values_step, x_step, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """One row of one trial: the sum over the row's entries of value times row of x."""
+def _spmm(  # type: ignore[no-untyped-def]
+    crow, col, values, x, out, rows, features, values_step, x_step, BLOCK: tl.constexpr, ENTRIES: tl.constexpr
+):
+    """One row of one trial: the sum over the row's entries of value times row of x, several entries at a time."""
     row, trial, part = tl.program_id(0), tl.program_id(1).to(tl.int64), tl.program_id(2)
     place = part * BLOCK + tl.arange(0, BLOCK)
     inside = place < features
-    total = tl.zeros((BLOCK,), dtype=out.dtype.element_ty)
+    total = tl.zeros((ENTRIES, BLOCK), dtype=out.dtype.element_ty)
     begin, end = tl.load(crow + row), tl.load(crow + row + 1)
-    for entry in range(begin, end):
-        other = tl.load(col + entry).to(tl.int64)
-        value = tl.load(values + trial * values_step + entry)
-        total += value * tl.load(x + trial * x_step + other * features + place, mask=inside, other=0.0)
-    tl.store(out + (trial * rows + row) * features + place, total, mask=inside)
+    for first in range(begin, end, ENTRIES):
+        entry = first + tl.arange(0, ENTRIES)
+        there = entry < end
+        other = tl.load(col + entry, mask=there, other=0).to(tl.int64)
+        value = tl.load(values + trial * values_step + entry, mask=there, other=0.0)
+        block = x + trial * x_step + other[:, None] * features + place[None, :]
+        total += value[:, None] * tl.load(block, mask=there[:, None] & inside[None, :], other=0.0)
+    tl.store(out + (trial * rows + row) * features + place, tl.sum(total, axis=0), mask=inside)
 
 
 def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
@@ -44,7 +49,8 @@ def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
         values.shape[-1] if values.dim() == 2 and values.shape[0] > 1 else 0,
         x.shape[-2] * features if x.dim() == 3 and x.shape[0] > 1 else 0,
         BLOCK=block,
-        num_warps=max(1, min(4, block // 128)),
+        ENTRIES=max(1, min(16, 1024 // block)),
+        num_warps=1,
     )
     return out
 
