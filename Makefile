@@ -7,7 +7,8 @@ READY  := $(VENV)/ready
 .PHONY: demo test lint types imports unit format bench clean
 
 demo: $(READY)
-	$(BIN)/python examples/clusters.py --out demo-output
+	$(BIN)/python examples/clusters.py --out demo-output/clusters
+	$(BIN)/tadropedge compare source-localization --trials 6 --seeds 8 --epochs 60 --out demo-output/comparison
 
 test: lint types imports unit
 

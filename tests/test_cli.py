@@ -1,0 +1,177 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tadropedge.cli import _plain_log, app
+from tadropedge.errors import TadropedgeError
+
+QUICK = ["--trials", "2", "--seeds", "3", "--epochs", "6"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small comparison of all default methods, run once."""
+    folder = tmp_path_factory.mktemp("comparison")
+    result = run("compare", "clusters", *QUICK, "--out", folder)
+    assert result.exit_code == 0, result.output
+    return folder, result
+
+
+def test_compare_ends_with_table_verdict_and_report(finished):
+    folder, result = finished
+    for method in ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf"):
+        assert method in result.output
+    assert "paper protocol (best test accuracy of 2 trials)" in result.output
+    assert "DropEdge" in result.output
+    assert f"report: {folder / 'report.html'}" in result.output.replace("\n", "")
+    names = {path.name for path in folder.iterdir()}
+    assert {"study.db", "results.json", "results.csv", "report.html", "figures"} <= names
+    assert {"accuracy.png", "convergence.png"} <= {path.name for path in (folder / "figures").iterdir()}
+
+
+def test_results_have_the_promised_form(finished):
+    folder, _ = finished
+    document = json.loads((folder / "results.json").read_text())
+    assert set(document) == {"compare", "run"}
+    assert {"seconds", "commit", "machine", "versions", "command"} <= set(document["run"])
+    for row in document["compare"]:
+        assert (row["dataset"], row["backbone"], row["layers"], row["laplacian"]) == (
+            "clusters",
+            "gcn",
+            2,
+            "combinatorial",
+        )
+        assert row["paper_protocol"]["trials"] == 2
+        assert row["honest"]["seeds"] == 3
+        assert (row["honest"]["difference"] is None) == (row["method"] in ("original", "dropedge"))
+
+
+def test_the_same_command_repeats_nothing_and_ends_with_the_same_rows(finished, monkeypatch):
+    folder, _ = finished
+    before = json.loads((folder / "results.json").read_text())["compare"]
+
+    def never(*_, **__):
+        raise AssertionError("a finished trial was trained again")
+
+    monkeypatch.setattr("tadropedge.training.laboratory.train", never)
+    assert run("compare", "clusters", *QUICK, "--out", folder).exit_code == 0
+    assert json.loads((folder / "results.json").read_text())["compare"] == before
+
+
+def test_another_setting_in_the_same_folder_is_refused(finished):
+    folder, _ = finished
+    result = run("compare", "clusters", "--trials", 2, "--seeds", 3, "--epochs", 7, "--out", folder)
+    assert isinstance(result.exception, TadropedgeError)
+    assert "was made with epochs=6 (now 7)" in str(result.exception)
+
+
+def test_json_and_report(finished, tmp_path):
+    folder, _ = finished
+    result = run("report", folder, "--json")
+    assert json.loads(result.stdout)["compare"][0]["method"] == "original"
+    (folder / "report.html").unlink()
+    assert run("report", folder).exit_code == 0
+    assert (folder / "report.html").exists()
+
+
+def test_train_prints_what_was_reached():
+    result = run("train", "karate", "--method", "effective-cdf", "--epochs", 20, "--json")
+    answer = json.loads(result.stdout)
+    assert answer["method"] == "effective-cdf"
+    assert 0 <= answer["test_accuracy"] <= 1
+    assert "test_accuracy" in run("train", "karate", "--epochs", 5, "--batch-norm", "--self-weight").output
+
+
+def test_a_graph_level_dataset_brings_its_backbone():
+    result = run("train", "source-localization", "--method", "cutoff", "--epochs", 3, "--json")
+    assert result.exit_code == 0, result.output
+
+
+BAD = {
+    "dataset": (["compare", "coar"], "unknown dataset 'coar'; choose from cora"),
+    "method": (["compare", "karate", "--methods", "cdf,cfd"], "unknown method 'cfd'"),
+    "backbone": (["train", "karate", "--backbone", "gnc"], "unknown backbone 'gnc'"),
+    "level": (["train", "karate", "--backbone", "gcnn"], "backbone 'gcnn' does not fit"),
+    "layers": (
+        ["train", "karate", "--backbone", "jknet", "--layers", "2"],
+        "layers of jknet must be a whole number of",
+    ),
+    "keep_prob": (["train", "karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
+    "device": (["train", "karate", "--device", "tpu"], "device 'tpu' is not here; choose from auto, cpu"),
+    "missing": (["report", "nowhere"], "nowhere"),
+    "laplacian": (["train", "karate", "--laplacian", "x"], "unknown laplacian 'x'"),
+    "selection": (["train", "karate", "--selection", "x"], "unknown selection 'x'"),
+    "normalization": (["train", "karate", "--normalization", "x"], "unknown normalization 'x'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_names_the_fault(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments, message = BAD[name]
+    result = run(*arguments)
+    assert isinstance(result.exception, TadropedgeError)
+    assert message in str(result.exception)
+    assert not (tmp_path / "comparison" / "results.json").exists()
+
+
+def command(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    arguments = [sys.executable, "-m", "tadropedge", *map(str, arguments)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def test_the_process_ends_with_one_line_and_code_2(tmp_path):
+    with command("train", "karate", "--keep-prob", "2") as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.strip() == "error: keep_prob must lie in [0, 1], got 2.0"
+    assert out == ""
+
+
+def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
+    """Interrupted once, killed once, then left alone: the rows are those of an undisturbed run."""
+    folder, _ = finished
+    arguments = ["compare", "clusters", *QUICK, "--out", tmp_path / "again"]
+    for blow in (signal.SIGINT, signal.SIGKILL):
+        with command(*arguments) as process:
+            for line in process.stderr:  # the first line comes when the search begins
+                if "search" in line:
+                    break
+            time.sleep(0.3)
+            process.send_signal(blow)
+            rest = process.stderr.read()
+            process.wait(timeout=60)
+        if blow is signal.SIGINT and process.returncode == 130:
+            assert "Go on with: tadropedge compare clusters" in rest
+    with command(*arguments) as process:
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
+    assert rows == json.loads((folder / "results.json").read_text())["compare"]
+
+
+def test_plain_log_is_sparse_and_ends(capsys):
+    line = _plain_log()
+    for done in range(11):
+        line("search", done, 10)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "search: 0 of 10"
+    assert shown[-1].startswith("search: 10 of 10")
+    assert len(shown) <= 4
+
+
+def test_help_has_examples():
+    for name in ("compare", "train", "report"):
+        assert "Example: tadropedge" in " ".join(run(name, "--help").output.split())
