@@ -65,19 +65,33 @@ class FilterNetwork:
         shifts: Sequence[Operator],
         noise: Noise | None = None,
     ) -> Tensor:
-        """Logits ``[T, S, C]`` of the samples ``x [S, N, F]``."""
-        samples, nodes = x.shape[:2]
-        h = x.transpose(0, 1).reshape(1, nodes, -1)  # [1, N, S F]: all samples side by side
+        """Logits ``[T, S, C]`` of the samples ``x [T, S, N, F]``, or ``[S, N, F]`` where all trials share them."""
+        h = x if x.dim() == 4 else x[None]
         for layer in range(self.layers):
             shift = shifts[layer if len(shifts) > 1 else 0]
-            weight = parameters[f"filter{layer}.weight"]
-            powers = [h.expand(len(weight), -1, -1)]
-            for _ in range(self.order):
-                powers.append(shift @ powers[-1])
-            stacked = torch.stack([power.unflatten(-1, (samples, -1)) for power in powers], dim=-2)
-            h = stacked.flatten(-2).flatten(1, 2) @ weight + parameters[f"filter{layer}.bias"][:, None, :]
-            h = h.relu()  # [T, N S, H]
+            weight, bias = parameters[f"filter{layer}.weight"], parameters[f"filter{layer}.bias"]
+            stacked = _powers(h, shift, self.order).flatten(1, 2)  # [T, S N, (K + 1) F]
+            h = stacked.expand(len(weight), -1, -1) @ weight
+            h += bias[:, None, :]  # in place: at evaluation these are the largest tensors there are
+            h = h.relu_()
             h = noise(h, layer) if noise is not None else h
-            h = h.unflatten(1, (nodes, samples)).flatten(-2)  # [T, N, S H]
-        wide: Tensor = h.unflatten(-1, (samples, -1)).transpose(1, 2).flatten(-2)  # [T, S, N H]
-        return wide @ parameters["readout.weight"] + parameters["readout.bias"][:, None, :]
+            h = h.unflatten(1, (x.shape[-3], x.shape[-2]))  # [T, S, N, H]
+        readout, bias = parameters["readout.weight"], parameters["readout.bias"]
+        return torch.baddbmm(bias[:, None, :], h.flatten(-2), readout)
+
+
+def _powers(h: Tensor, shift: Operator, order: int) -> Tensor:
+    """``[X, S X, …, S^K X]`` of signals ``[T, S, N, F]``, side by side as features: ``[T, S, N, (K + 1) F]``."""
+    samples, features = h.shape[1], h.shape[3]
+    power = h.transpose(-1, -2).flatten(1, 2)  # [T, S F, N]: a product with S is one large matrix product
+    powers = [power]
+    for _ in range(order):
+        if isinstance(shift, Tensor):
+            power = power @ shift.transpose(-1, -2)
+        else:
+            power = (shift @ power.transpose(-1, -2).contiguous()).transpose(-1, -2)
+        powers.append(power)
+    trials = max(len(each) for each in powers)
+    stacked = torch.stack([each.expand(trials, -1, -1) for each in powers], dim=-1)  # [T, S F, N, K + 1]
+    joined: Tensor = stacked.unflatten(1, (samples, features)).permute(0, 1, 3, 4, 2).flatten(-2)
+    return joined

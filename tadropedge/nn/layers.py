@@ -65,7 +65,7 @@ class GraphConvolution:
         self, parameters: Parameters, running: Parameters, x: Tensor | Sparse, shift: Operator, training: bool
     ) -> Tensor:
         """Apply the layer to ``x``, dense ``[T, N, F]`` or sparse ``[N, F]``."""
-        h: Tensor = shift @ (x @ parameters[f"{self.name}.weight"])
+        h = shift @ (x @ parameters[f"{self.name}.weight"])
         if self.self_weight:
             h = h + x @ parameters[f"{self.name}.self_weight"]
         h = h + parameters[f"{self.name}.bias"][:, None, :]

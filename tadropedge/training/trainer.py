@@ -114,11 +114,7 @@ class Batch:
         self.optimizer = Adam(self.parameters, self._column("learning_rate"), self._column("weight_decay"), self.epoch)
         self.whole = self.subgraphs.whole()
         self.masks = self._split_masks()
-        # Samples of a graph-level task are independent: each pass computes only those it looks at.
-        sampled = isinstance(self.backbone, FilterNetwork)
-        self.seen = [
-            self._rows(self.masks[:1] if part == 0 else self.masks[1:]) if sampled else None for part in (0, 1)
-        ]
+        self.batches = self._batches()
         self.curves = torch.full((len(METRICS), epochs, len(trials)), float("nan"), device=device)
         self.best_loss = torch.full((len(trials),), float("inf"), device=device)
         self.best_epoch = torch.zeros(len(trials), dtype=torch.int64, device=device)
@@ -140,22 +136,25 @@ class Batch:
             masks.append(torch.stack(rows))
         return masks
 
-    def _rows(self, masks: Sequence[Tensor]) -> Tensor:
-        return torch.nonzero(torch.stack(list(masks)).sum(dim=(0, 1))).flatten()
+    def _batches(self) -> list[tuple[Tensor | Sparse, Tensor, list[Tensor]]]:
+        """What the training and the evaluation pass look at: features, labels, and masks of the three parts.
 
-    def _logits(self, part: int, shifts: Sequence[Operator], noise: Dropout | None = None) -> tuple[Tensor, Tensor]:
-        """The logits of a pass (0: training, 1: evaluation) and the labels they are judged by."""
-        rows = self.seen[part]
-        x, labels = self.task.features, self.task.labels
-        if rows is not None:
-            x, labels = x[rows], labels[rows]  # type: ignore[index]
-        return self.backbone(self.parameters, self.running, x, shifts, noise), labels  # type: ignore[arg-type]
-
-    def _mean(self, values: Tensor, split: int, part: int) -> Tensor:
-        """The mean over a trial's own nodes or samples of one of train, validation and test, ``[T]``."""
-        rows = self.seen[part]
-        mask = self.masks[split] if rows is None else self.masks[split].index_select(1, rows)
-        return (values * mask).sum(dim=1)
+        Nodes hang together, so both passes see the whole graph. Samples of a graph-level task do not: each pass
+        computes those of the trial's own split alone, ``[T, S, N, F]``.
+        """
+        features, labels = self.task.features, self.task.labels
+        if not isinstance(self.backbone, FilterNetwork):
+            return [(features, labels, self.masks)] * 2
+        passes = []
+        for parts in ((0,), (1, 2)):
+            rows = torch.stack(
+                [
+                    torch.cat([self.task.splits[place][part] for part in parts]).to(self.device)
+                    for place in self.split_places
+                ]
+            )
+            passes.append((features[rows], labels[rows], [mask.gather(1, rows) for mask in self.masks]))  # type: ignore[index]
+        return passes
 
     # -- one epoch --------------------------------------------------------------------------------------
 
@@ -164,17 +163,19 @@ class Batch:
         shifts: list[Operator] = [self.subgraphs.draw(self.epoch, layer) for layer in range(self.num_draws)]
         for parameter in self.parameters.values():
             parameter.requires_grad_(True)
-        logits, labels = self._logits(0, shifts, self.noise)
+        x, labels, masks = self.batches[0]
+        logits = self.backbone(self.parameters, self.running, x, shifts, self.noise)  # type: ignore[arg-type]
         losses = cross_entropy(logits, labels)  # [T, N]
-        train_loss = self._mean(losses, 0, 0)
+        train_loss = (losses * masks[0]).sum(dim=1)
         gradients = torch.autograd.grad(train_loss.sum(), list(self.parameters.values()))
         with torch.no_grad():
-            training_val_loss = self._mean(losses, 1, 0)
+            training_val_loss = (losses * masks[1]).sum(dim=1)
             self.optimizer.step(gradients)
-            logits, labels = self._logits(1, [self.whole])
-            val_loss = self._mean(cross_entropy(logits, labels), 1, 1)
+            x, labels, masks = self.batches[1]
+            logits = self.backbone(self.parameters, self.running, x, [self.whole])  # type: ignore[arg-type]
+            val_loss = (cross_entropy(logits, labels) * masks[1]).sum(dim=1)
             right = (logits.argmax(dim=-1) == labels).to(torch.float32)
-            row = torch.stack((train_loss, val_loss, self._mean(right, 1, 1), self._mean(right, 2, 1)))
+            row = torch.stack((train_loss, val_loss, (right * masks[1]).sum(dim=1), (right * masks[2]).sum(dim=1)))
             self.curves.index_copy_(1, self.epoch[None], row[:, None, :])
             self._keep_best(val_loss if self.selection == "evaluation" else training_val_loss)
             self.epoch += 1
@@ -230,7 +231,7 @@ class Batch:
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """The loss of every node or sample in every trial, ``[T, N]``; where there is no label it is never looked at."""
-    index = labels.clamp_min(0).expand(logits.shape[0], -1)
+    index = labels.clamp_min(0).expand(logits.shape[:-1])
     return -logits.log_softmax(dim=-1).gather(-1, index[..., None])[..., 0]
 
 
