@@ -18,6 +18,7 @@ from tadropedge.nn.filters import FilterNetwork
 from tadropedge.nn.layers import Sparse
 from tadropedge.sparse import Csr
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
 GRAPH = ZOO["karate"]
 FEATURES, HIDDEN, CLASSES = 7, 5, 3
