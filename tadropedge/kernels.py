@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from tadropedge.sparse import Csr
+if TYPE_CHECKING:
+    from tadropedge.sparse import Csr
 
 
 @triton.jit  # type: ignore[untyped-decorator]
