@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from tadropedge.sparse import Csr
+if TYPE_CHECKING:
+    from tadropedge.sparse import Csr
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -36,11 +39,13 @@ def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
     features = x.shape[-1]
     values, x = values.contiguous(), x.contiguous()
     out = torch.empty((trials, places.num_rows, features), dtype=x.dtype, device=x.device)
+    if not out.numel():
+        return out
     block = min(256, triton.next_power_of_2(features))
     grid = (places.num_rows, trials, triton.cdiv(features, block))
     _spmm[grid](
-        places.crow,
-        places.col,
+        places.crow.contiguous(),
+        places.col.contiguous(),
         values,
         x,
         out,

@@ -40,6 +40,15 @@ def large_graphs():
     return need_data(data_root() / "graphs")
 
 
+@pytest.fixture
+def one_thread():
+    """Graphs this small are not worth a second thread, which on a busy machine is waited for."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(params=["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
 def device(request):
     """Every device there is."""

@@ -15,7 +15,7 @@ from tadropedge.nn.layers import Noise, Operator, Parameters
 class FilterNetwork:
     """``X_ℓ = ReLU(Σ_k S^k X_(ℓ−1) B_(ℓ,k) + b_ℓ)`` for ℓ = 1 … L, then a linear map of all N · F numbers to classes.
 
-    Signals are ``x [S, N, F]``: S samples on one graph of N nodes.
+    Signals are ``x [S, N, F]``: S samples on one graph of N nodes, or ``[T, S, N, F]`` with samples for each trial.
     """
 
     layers: int
@@ -65,8 +65,9 @@ class FilterNetwork:
         shifts: Sequence[Operator],
         noise: Noise | None = None,
     ) -> Tensor:
-        """Logits ``[T, S, C]`` of the samples ``x [T, S, N, F]``, or ``[S, N, F]`` where all trials share them."""
-        h = x if x.dim() == 4 else x[None]
+        """Logits ``[T, S, C]`` of the samples ``x [S, N, F]`` or ``[T, S, N, F]``."""
+        samples, nodes = x.shape[-3:-1]
+        h = x.transpose(-3, -2).flatten(-2)  # [..., N, S F]: all samples side by side
         for layer in range(self.layers):
             shift = shifts[layer if len(shifts) > 1 else 0]
             weight, bias = parameters[f"filter{layer}.weight"], parameters[f"filter{layer}.bias"]

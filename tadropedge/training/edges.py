@@ -52,7 +52,6 @@ class Subgraphs:
         pattern = graph.pattern
         self.places = Csr(pattern.crow, pattern.col, graph.num_nodes)
         self.dense = graph.num_nodes <= DENSE_NODES
-        self.drops = bool((prob < 1).any())
 
     def whole(self) -> Operator:
         """The operators of the whole graph, for evaluation."""

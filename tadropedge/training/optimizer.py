@@ -32,7 +32,7 @@ class Adam:
 
     def step(self, gradients: Sequence[Tensor]) -> None:
         """One step; call it under ``torch.no_grad``."""
-        count = (self.epoch + 1).to(torch.float32)
+        count = (self.epoch + 1).to(torch.float64)  # in float32, 1 - 0.999 has lost four digits
         correction1, correction2 = 1 - BETA1**count, (1 - BETA2**count).sqrt()
         for parameter, gradient, m, v, rate, decay in zip(
             self.parameters, gradients, self.first, self.second, self.rates, self.decays, strict=True

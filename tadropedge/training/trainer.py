@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.errors import lookup
+from tadropedge.errors import check_integer, lookup
 from tadropedge.graph import Graph
 from tadropedge.nn.backbones import Backbone
 from tadropedge.nn.filters import FilterNetwork
@@ -23,6 +23,7 @@ from tadropedge.training.edges import Subgraphs, keep_matrix
 from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 
+TRAIN, VAL, TEST = range(3)  # the parts of a split
 METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 
 
@@ -60,23 +61,37 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials of unlike structure (self weights, batch norm) are trained one group after the other. ``split_places``
-    says where in ``task.splits`` the split of each trial stands; by default at its own number.
+    Trials of unlike structure (self weights, batch norm, numbers of samples) are trained one group after the other.
+    ``split_places`` says where in ``task.splits`` the split of each trial stands; by default at its own number.
     """
     lookup("selection", selection, SELECTIONS)
+    check_integer("epochs", epochs, least=1)
     outcomes: dict[int, Outcome] = {}
-    groups: dict[tuple[bool, bool], list[int]] = {}
+    where = [trial.split for trial in trials] if split_places is None else split_places
+    groups: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):
-        groups.setdefault((trial.self_weight, trial.batch_norm), []).append(place)
+        sizes = [len(part) for part in task.splits[where[place]]] if architecture.backbone == "gcnn" else []
+        groups.setdefault((trial.self_weight, trial.batch_norm, *sizes), []).append(place)
     for places in groups.values():
-        mine = [trials[place] for place in places]
-        where = [
-            trial.split if split_places is None else split_places[at] for at, trial in zip(places, mine, strict=True)
-        ]
-        batch = Batch(task, architecture, mine, where, epochs, selection, per_layer, keep_state)
+        mine, splits = [trials[place] for place in places], [where[place] for place in places]
+        batch = Batch(task, architecture, mine, splits, epochs, selection, per_layer, keep_state)
         for place, outcome in zip(places, batch.run(progress), strict=True):
             outcomes[place] = outcome
     return [outcomes[place] for place in range(len(trials))]
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What one forward pass computes, and the ones ``[T, N]`` at the nodes or samples of each part of a split."""
+
+    features: Tensor | Sparse
+    labels: Tensor
+    masks: Sequence[Tensor]
+
+    def mean(self, values: Tensor, part: int) -> Tensor:
+        """The mean of ``values [T, N]`` over a trial's own nodes or samples of one part, ``[T]``."""
+        mask = self.masks[part]
+        return (values * mask).sum(dim=1) / mask.sum(dim=1).clamp_min(1)  # a count over a count: accuracies are exact
 
 
 class Batch:
@@ -113,8 +128,7 @@ class Batch:
         self.noise = Dropout(self._column("dropout").flatten(), seed_tensor, self.epoch)
         self.optimizer = Adam(self.parameters, self._column("learning_rate"), self._column("weight_decay"), self.epoch)
         self.whole = self.subgraphs.whole()
-        self.masks = self._split_masks()
-        self.batches = self._batches()
+        self.passes = self._passes(sampled=isinstance(self.backbone, FilterNetwork))
         self.curves = torch.full((len(METRICS), epochs, len(trials)), float("nan"), device=device)
         self.best_loss = torch.full((len(trials),), float("inf"), device=device)
         self.best_epoch = torch.zeros(len(trials), dtype=torch.int64, device=device)
@@ -124,37 +138,37 @@ class Batch:
         values = [getattr(trial, name) for trial in self.trials]
         return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
 
+    def _passes(self, sampled: bool) -> list[Pass]:
+        """What the training pass and the evaluation pass compute.
+
+        Samples of a graph-level task are independent: there a pass computes only those it looks at, and for each trial
+        its own, so that no trial's noise depends on the splits of the others.
+        """
+        looked_at = [[TRAIN, VAL] if self.selection == "training" else [TRAIN], [VAL, TEST]]
+        masks = self._split_masks()
+        if not sampled:
+            return [Pass(self.task.features, self.task.labels, masks) for _ in looked_at]
+        passes = []
+        for parts in looked_at:
+            splits = [self.task.splits[place] for place in self.split_places]
+            rows = torch.stack([torch.cat([split[part] for part in parts]) for split in splits]).to(self.device)
+            features, labels = self.task.features[rows], self.task.labels[rows]  # type: ignore[index]
+            passes.append(Pass(features, labels, [mask.gather(1, rows) for mask in masks]))
+        return passes
+
     def _split_masks(self) -> list[Tensor]:
-        """For train, validation and test: weights ``[T, N]`` that sum to one over a trial's nodes."""
+        """For train, validation and test: ones ``[T, N]`` at a trial's nodes or samples."""
         masks = []
         for part in range(3):
             rows = []
             for place in self.split_places:
                 index = self.task.splits[place][part].to(self.device)
-                row = torch.zeros(self.task.labels.shape[0], device=self.device)
-                rows.append(row.index_fill_(0, index, 1 / max(len(index), 1)))
+                rows.append(torch.zeros(self.task.labels.shape[0], device=self.device).index_fill_(0, index, 1.0))
             masks.append(torch.stack(rows))
         return masks
 
-    def _batches(self) -> list[tuple[Tensor | Sparse, Tensor, list[Tensor]]]:
-        """What the training and the evaluation pass look at: features, labels, and masks of the three parts.
-
-        Nodes hang together, so both passes see the whole graph. Samples of a graph-level task do not: each pass
-        computes those of the trial's own split alone, ``[T, S, N, F]``.
-        """
-        features, labels = self.task.features, self.task.labels
-        if not isinstance(self.backbone, FilterNetwork):
-            return [(features, labels, self.masks)] * 2
-        passes = []
-        for parts in ((0,), (1, 2)):
-            rows = torch.stack(
-                [
-                    torch.cat([self.task.splits[place][part] for part in parts]).to(self.device)
-                    for place in self.split_places
-                ]
-            )
-            passes.append((features[rows], labels[rows], [mask.gather(1, rows) for mask in self.masks]))  # type: ignore[index]
-        return passes
+    def _logits(self, part: Pass, shifts: Sequence[Operator], noise: Dropout | None = None) -> Tensor:
+        return self.backbone(self.parameters, self.running, part.features, shifts, noise)  # type: ignore[arg-type]
 
     # -- one epoch --------------------------------------------------------------------------------------
 
@@ -163,21 +177,18 @@ class Batch:
         shifts: list[Operator] = [self.subgraphs.draw(self.epoch, layer) for layer in range(self.num_draws)]
         for parameter in self.parameters.values():
             parameter.requires_grad_(True)
-        x, labels, masks = self.batches[0]
-        logits = self.backbone(self.parameters, self.running, x, shifts, self.noise)  # type: ignore[arg-type]
-        losses = cross_entropy(logits, labels)  # [T, N]
-        train_loss = (losses * masks[0]).sum(dim=1)
+        training, evaluation = self.passes
+        losses = cross_entropy(self._logits(training, shifts, self.noise), training.labels)  # [T, N]
+        train_loss = training.mean(losses, TRAIN)
         gradients = torch.autograd.grad(train_loss.sum(), list(self.parameters.values()))
         with torch.no_grad():
-            training_val_loss = (losses * masks[1]).sum(dim=1)
             self.optimizer.step(gradients)
-            x, labels, masks = self.batches[1]
-            logits = self.backbone(self.parameters, self.running, x, [self.whole])  # type: ignore[arg-type]
-            val_loss = (cross_entropy(logits, labels) * masks[1]).sum(dim=1)
-            right = (logits.argmax(dim=-1) == labels).to(torch.float32)
-            row = torch.stack((train_loss, val_loss, (right * masks[1]).sum(dim=1), (right * masks[2]).sum(dim=1)))
+            logits = self._logits(evaluation, [self.whole])
+            val_loss = evaluation.mean(cross_entropy(logits, evaluation.labels), VAL)
+            right = (logits.argmax(dim=-1) == evaluation.labels).to(torch.float32)
+            row = torch.stack((train_loss, val_loss, evaluation.mean(right, VAL), evaluation.mean(right, TEST)))
             self.curves.index_copy_(1, self.epoch[None], row[:, None, :])
-            self._keep_best(val_loss if self.selection == "evaluation" else training_val_loss)
+            self._keep_best(val_loss if self.selection == "evaluation" else training.mean(losses, VAL))
             self.epoch += 1
 
     def _keep_best(self, loss: Tensor) -> None:

@@ -1,0 +1,162 @@
+"""Batched sparse products against dense ones, on the CPU, on a GPU where there is one, and in Triton's interpreter."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import tadropedge
+from tadropedge.sparse import Csr, sparse_product
+
+ROWS, COLS, FEATURES, TRIALS = 5, 4, 3, 2
+# Rows 0 and 3 and column 2 are empty.
+PLACES = [(1, 0), (1, 3), (2, 1), (4, 0), (4, 1), (4, 3)]
+
+
+def csr(places, rows, cols, index=torch.int64):
+    row, col = torch.tensor(places, dtype=torch.int64).reshape(-1, 2).T
+    crow = torch.zeros(rows + 1, dtype=torch.int64)
+    crow[1:] = torch.bincount(row, minlength=rows).cumsum(0)
+    return Csr(crow.to(index), col.to(index), cols)
+
+
+def to_dense(places, values):
+    flat = values.new_zeros(*values.shape[:-1], places.num_rows * places.num_cols)
+    return flat.index_add(-1, places.row * places.num_cols + places.col, values).view(
+        *values.shape[:-1], places.num_rows, places.num_cols
+    )
+
+
+def normal(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def agree(places, values, x, symmetric=False):
+    """Product and both gradients against dense, where values hold one number an entry and trial."""
+    values, x = values.clone().requires_grad_(), x.clone().requires_grad_()
+    ours = sparse_product(places, values, x, symmetric=symmetric)
+    expected = to_dense(places, values) @ x
+    assert ours.shape == expected.shape
+    assert torch.allclose(ours, expected)
+    probe = normal(*ours.shape, seed=9).to(ours)
+    ours_back = torch.autograd.grad((ours * probe).sum(), (values, x))
+    expected_back = torch.autograd.grad((expected * probe).sum(), (values, x))
+    for mine, other in zip(ours_back, expected_back, strict=True):
+        assert mine.shape == other.shape
+        assert torch.allclose(mine, other)
+
+
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+@pytest.mark.parametrize("batch_x", [(), (1,), (TRIALS,)])
+@pytest.mark.parametrize("batch_values", [(), (1,), (TRIALS,)])
+def test_product_and_gradients_of_a_rectangular_matrix(batch_values, batch_x, index, device):
+    places = csr(PLACES, ROWS, COLS, index)
+    places = Csr(places.crow.to(device), places.col.to(device), places.num_cols)
+    agree(
+        places,
+        normal(*batch_values, len(PLACES)).to(device),
+        normal(*batch_x, COLS, FEATURES, seed=1).to(device),
+    )
+
+
+@pytest.mark.parametrize("batch_x", [(), (TRIALS,)])
+@pytest.mark.parametrize("batch_values", [(), (TRIALS,)])
+def test_the_symmetric_flag_changes_nothing_where_it_is_true(batch_values, batch_x):
+    places = csr([(0, 1), (1, 0), (1, 1), (1, 3), (3, 1)], 4, 4)  # node 2 is alone
+    values = normal(*batch_values, 3)[..., [0, 0, 1, 2, 2]]
+    agree(places, values, normal(*batch_x, 4, FEATURES, seed=1), symmetric=True)
+    agree(places, values, normal(*batch_x, 4, FEATURES, seed=1), symmetric=False)
+
+
+def test_only_the_gradients_that_are_asked_for():
+    places, x = csr(PLACES, ROWS, COLS), normal(COLS, FEATURES)
+    values = normal(len(PLACES)).requires_grad_()
+    sparse_product(places, values, x).sum().backward()
+    assert torch.allclose(values.grad, x.sum(-1)[places.col])
+    assert not sparse_product(places, values.detach(), x).requires_grad
+
+
+def test_a_gradient_that_is_not_contiguous():
+    places, values = csr(PLACES, ROWS, COLS), normal(TRIALS, len(PLACES))
+    x = normal(TRIALS, COLS, FEATURES).requires_grad_()
+    probe = normal(FEATURES, ROWS, TRIALS, seed=3).transpose(0, 2)
+    (gradient,) = torch.autograd.grad(sparse_product(places, values, x), x, probe)
+    assert torch.allclose(gradient, to_dense(places, values).transpose(-1, -2) @ probe)
+
+
+def test_a_matrix_without_entries():
+    places = csr([], 3, 2)
+    out = sparse_product(places, torch.zeros(TRIALS, 0), torch.ones(2, FEATURES))
+    assert torch.equal(out, torch.zeros(TRIALS, 3, FEATURES))
+
+
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+def test_turned_is_the_transpose_and_turning_twice_changes_nothing(index):
+    places, values = csr(PLACES, ROWS, COLS, index), normal(TRIALS, len(PLACES))
+    turned, order = places.turned
+    assert (turned.num_rows, turned.num_cols) == (COLS, ROWS)
+    assert turned.crow.dtype == turned.col.dtype == index
+    assert torch.equal(to_dense(turned, values[:, order]), to_dense(places, values).transpose(-1, -2))
+    again, back = turned.turned
+    assert torch.equal(again.crow, places.crow)
+    assert torch.equal(again.col, places.col)
+    assert torch.equal(order[back], torch.arange(len(PLACES)))
+
+
+# -- the kernels, in Triton's interpreter: TRITON_INTERPRET must be set before triton is imported ------------
+
+SPMM = """
+from test_sparse import *
+from tadropedge.kernels import spmm
+
+for batch_values in ((), (1,), (2,)):
+    for batch_x in ((), (1,), (2,)):
+        for index, features in ((torch.int32, 3), (torch.int64, 300)):
+            places = csr(PLACES, ROWS, COLS, index)
+            values, x = normal(*batch_values, len(PLACES)), normal(*batch_x, COLS, features, seed=1)
+            expected = (to_dense(places, values) @ x).reshape(-1, ROWS, features)
+            assert torch.allclose(spmm(places, values, x), expected)
+            strided = x.transpose(-1, -2).contiguous().transpose(-1, -2)
+            assert torch.allclose(spmm(places, values, strided), expected)
+agree(csr(PLACES, ROWS, COLS), normal(2, len(PLACES)), normal(COLS, 3))  # the whole path, with its gradients
+agree(csr(PLACES, ROWS, COLS), normal(len(PLACES)), normal(COLS, 3))
+assert spmm(csr([], 3, 2), torch.zeros(2, 0), torch.ones(2, 3)).tolist() == torch.zeros(2, 3, 3).tolist()
+assert spmm(csr(PLACES, ROWS, COLS), torch.ones(len(PLACES)), torch.ones(2, COLS, 0)).shape == (2, ROWS, 0)
+print("agreed")
+"""
+
+DROPOUT = """
+from test_sparse import *
+from tadropedge.kernels import dropout
+from tadropedge.sampling import key_tensor
+from tadropedge.training.noise import STREAM, Dropout
+
+rates = torch.tensor([0.0, 0.3, 0.5, 0.8, 1.0])
+for epoch, shape in ((0, (7, 5)), (3, (40, 60))):
+    noise = Dropout(rates, torch.tensor([0, 1, -2, 2**62, 5]), torch.tensor(epoch))
+    h = normal(5, *shape, dtype=torch.float32)
+    multiplier, offset = key_tensor(noise.seeds, noise.epoch, STREAM + 1)
+    ours = dropout(h, multiplier[:, None], offset[:, None], noise.limit, noise.scale)
+    expected = noise(h, 1)
+    assert torch.equal(ours, expected)
+    assert 0 < int((ours == 0).sum()) < ours.numel()
+print("agreed")
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
+@pytest.mark.parametrize("script", [SPMM, DROPOUT], ids=["spmm", "dropout"])
+def test_kernels_in_the_interpreter(script):
+    here = Path(__file__).resolve().parent
+    package = Path(tadropedge.__file__).resolve().parents[1]
+    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": f"{package}{os.pathsep}{here}"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.stdout.strip() == "agreed", done.stderr
