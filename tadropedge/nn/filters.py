@@ -65,9 +65,8 @@ class FilterNetwork:
         shifts: Sequence[Operator],
         noise: Noise | None = None,
     ) -> Tensor:
-        """Logits ``[T, S, C]`` of the samples ``x [S, N, F]`` or ``[T, S, N, F]``."""
-        samples, nodes = x.shape[-3:-1]
-        h = x.transpose(-3, -2).flatten(-2)  # [..., N, S F]: all samples side by side
+        """Logits ``[T, S, C]`` of the samples ``x [T, S, N, F]``, or ``[S, N, F]`` where all trials share them."""
+        h = x if x.dim() == 4 else x[None]
         for layer in range(self.layers):
             shift = shifts[layer if len(shifts) > 1 else 0]
             weight, bias = parameters[f"filter{layer}.weight"], parameters[f"filter{layer}.bias"]

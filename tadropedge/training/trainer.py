@@ -242,7 +242,7 @@ class Batch:
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """The loss of every node or sample in every trial, ``[T, N]``; where there is no label it is never looked at."""
-    index = labels.clamp_min(0).expand(logits.shape[:-1])
+    index = labels.clamp_min(0).expand(logits.shape[0], -1)
     return -logits.log_softmax(dim=-1).gather(-1, index[..., None])[..., 0]
 
 
