@@ -59,7 +59,8 @@ class GraphConvolution:
             return torch.ones(shape)
         if key.endswith(".shift"):
             return torch.zeros(shape)
-        return (torch.rand(shape, generator=generator) * 2 - 1) * self.outputs**-0.5
+        start: Tensor = (torch.rand(shape, generator=generator) * 2 - 1) * self.outputs**-0.5
+        return start
 
     def __call__(
         self, parameters: Parameters, running: Parameters, x: Tensor | Sparse, shift: Operator, training: bool
