@@ -24,10 +24,11 @@ class Sparse:
     places: Csr
     values: Tensor
     symmetric: bool = False
+    turned_values: Tensor | None = None  # see sparse_product
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """The product with ``x [T, cols, F]``."""
-        return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
+        return sparse_product(self.places, self.values, x, symmetric=self.symmetric, turned_values=self.turned_values)
 
 
 Operator = Sparse | Tensor  # a dense ``[T, N, N]`` is the better choice for small graphs
