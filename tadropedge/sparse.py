@@ -109,12 +109,12 @@ def multiply(places: Csr, values: Tensor, x: Tensor) -> Tensor:
     blocks = x if x.dim() == 3 else x[None]
     shape = (places.num_rows, places.num_cols)
     hush_beta_warning()
-    products = []
+    products = blocks.new_empty((trials, places.num_rows, blocks.shape[-1]))
     for trial in range(trials):
         mine = matrices[trial if len(matrices) > 1 else 0]
         matrix = torch.sparse_csr_tensor(places.crow, places.col, mine, shape, check_invariants=False)
-        products.append(matrix @ blocks[trial if len(blocks) > 1 else 0])
-    return products[0][None] if trials == 1 else torch.stack(products)
+        torch.mm(matrix, blocks[trial if len(blocks) > 1 else 0], out=products[trial])
+    return products
 
 
 @cache

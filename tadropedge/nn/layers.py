@@ -69,11 +69,11 @@ class GraphConvolution:
         """Apply the layer to ``x``, dense ``[T, N, F]`` or sparse ``[N, F]``."""
         h: Tensor = shift @ (x @ parameters[f"{self.name}.weight"])
         if self.self_weight:
-            h = h + x @ parameters[f"{self.name}.self_weight"]
-        h = h + parameters[f"{self.name}.bias"][:, None, :]
+            h += x @ parameters[f"{self.name}.self_weight"]
+        h += parameters[f"{self.name}.bias"][:, None, :]
         if self.batch_norm:
             h = self._normalized(h, parameters, running, training)
-        out: Tensor = h.relu() if self.activate else h
+        out: Tensor = h.relu_() if self.activate else h
         return out
 
     def _normalized(self, h: Tensor, parameters: Parameters, running: Parameters, training: bool) -> Tensor:
