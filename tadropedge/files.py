@@ -1,12 +1,14 @@
 """Graphs in files: edge lists as text (csv, tsv, whitespace, gzip) and plain arrays in ``.npz``.
 
-Nothing is ever unpickled. A malformed line is named with its number: ``edges.csv:17: expected 2 columns, got 3``.
+Nothing is ever unpickled, and files are written whole or not at all. A malformed line is named with its number:
+``edges.csv:17: expected 2 columns, got 3``.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import os
 import re
 import warnings
 import zipfile
@@ -47,6 +49,23 @@ def existing(path: str | Path) -> Path:
     path = Path(path)
     if not path.is_file():
         raise TadropedgeError(f"no such file: '{path}'")
+    return path
+
+
+def write_atomic(path: Path, content: bytes) -> Path:
+    """Write a file beside ``path`` and move it into place; missing folders are made."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise TadropedgeError(f"cannot write '{path}': {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
     return path
 
 

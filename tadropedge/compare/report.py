@@ -14,7 +14,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from tadropedge.compare.figures import FIGURES
-from tadropedge.compare.results import as_document, write_atomic
+from tadropedge.compare.results import as_document
 from tadropedge.compare.rows import Results, Row, grouped, labels
 from tadropedge.compare.schema import parse
 from tadropedge.compare.statistics import Honest, verdict
@@ -30,6 +30,7 @@ from tadropedge.compare.wording import (
     points,
     title,
 )
+from tadropedge.files import write_atomic
 
 Cells = dict[str, object]
 

@@ -11,7 +11,6 @@ import csv
 import io
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import astuple, fields, is_dataclass
@@ -23,7 +22,7 @@ from tadropedge.compare.rows import Results
 from tadropedge.compare.schema import parse
 from tadropedge.compare.statistics import Honest
 from tadropedge.errors import TadropedgeError
-from tadropedge.files import existing
+from tadropedge.files import existing, write_atomic
 
 # A list or mapping of numbers alone, which is put on one line: a curve of 400 epochs should not take 400.
 NUMBERS = re.compile(r'[\[{](\n\s+("\w+": )?(-?[0-9][0-9.eE+-]*|null),?)+\n\s+[\]}]')
@@ -76,23 +75,6 @@ def write_csv(results: Results, path: str | Path) -> Path:
         honest = astuple(row.honest) if row.honest else (None,) * len(honest_names)
         table.writerow([row.dataset, row.backbone, row.layers, row.method, row.laplacian, *paper, *honest])
     return write_atomic(Path(path), stream.getvalue().encode())
-
-
-def write_atomic(path: Path, content: bytes) -> Path:
-    """Write a file beside ``path`` and move it into place; missing folders are made."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise TadropedgeError(f"cannot write '{path}': {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
 
 
 def _plain(value: object) -> object:

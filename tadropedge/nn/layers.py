@@ -24,10 +24,11 @@ class Sparse:
     places: Csr
     values: Tensor
     symmetric: bool = False
+    turned_values: Tensor | None = None  # see sparse_product
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """The product with ``x [T, cols, F]``."""
-        return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
+        return sparse_product(self.places, self.values, x, symmetric=self.symmetric, turned_values=self.turned_values)
 
 
 Operator = Sparse | Tensor  # a dense ``[T, N, N]`` is the better choice for small graphs
@@ -68,11 +69,11 @@ class GraphConvolution:
         """Apply the layer to ``x``, dense ``[T, N, F]`` or sparse ``[N, F]``."""
         h = shift @ (x @ parameters[f"{self.name}.weight"])
         if self.self_weight:
-            h = h + x @ parameters[f"{self.name}.self_weight"]
-        h = h + parameters[f"{self.name}.bias"][:, None, :]
+            h += x @ parameters[f"{self.name}.self_weight"]
+        h += parameters[f"{self.name}.bias"][:, None, :]
         if self.batch_norm:
             h = self._normalized(h, parameters, running, training)
-        out: Tensor = h.relu() if self.activate else h
+        out: Tensor = h.relu_() if self.activate else h
         return out
 
     def _normalized(self, h: Tensor, parameters: Parameters, running: Parameters, training: bool) -> Tensor:

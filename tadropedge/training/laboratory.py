@@ -132,8 +132,8 @@ def make_task(dataset: Dataset, splits: Sequence[Split], weights: dict[str, Tens
     """A dataset as the trainer wants it: sparse features as places and values."""
     features: Tensor | Sparse = dataset.features
     if dataset.features.layout is torch.sparse_csr:
-        matrix = dataset.features
-        features = Sparse(Csr(matrix.crow_indices(), matrix.col_indices(), matrix.shape[1]), matrix.values())
+        places, values = Csr.of(dataset.features), dataset.features.values()
+        features = Sparse(places, values, turned_values=values[places.turned[1]])
     elif dataset.level == "node":
         features = dataset.features[None]  # one copy for all trials
     return Task(

@@ -28,32 +28,31 @@ class Dropout:
 
     def __call__(self, h: Tensor, layer: int) -> Tensor:
         """Return ``h`` with entries dropped and the others scaled up."""
-        multiplier, offset = key_tensor(self.seeds, self.epoch, STREAM + layer)
-        dropped: Tensor = _Dropped.apply(  # type: ignore[no-untyped-call]
-            h, multiplier[:, None], offset[:, None], self.limit, self.scale
-        )
+        multiplier, offset = (word[:, None] for word in key_tensor(self.seeds, self.epoch, STREAM + layer))
+        if not h.is_cuda:
+            return h * self._factors(h.shape, multiplier, offset)
+        dropped: Tensor = _Dropped.apply(h, multiplier, offset, self.limit, self.scale)  # type: ignore[no-untyped-call]
         return dropped
+
+    def _factors(self, shape: torch.Size, multiplier: Tensor, offset: Tensor) -> Tensor:
+        """``scale`` where the coin ``a · word + b`` is below the limit, else 0; kept for the backward pass."""
+        coins: Tensor = pair_words(shape[1] * shape[2], self.limit.device) * multiplier
+        coins += offset
+        return (coins < self.limit).to(torch.float32).view(shape).mul_(self.scale)
 
 
 class _Dropped(torch.autograd.Function):
-    """The mask is drawn again in the backward pass: cheaper than keeping it."""
+    """On a GPU the mask is drawn again in the backward pass: cheaper than keeping it."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, multiplier: Tensor, offset: Tensor, limit: Tensor, scale: Tensor) -> Tensor:
+        from tadropedge.kernels import dropout
+
         ctx.save_for_backward(multiplier, offset, limit, scale)
-        return dropped(h, multiplier, offset, limit, scale)
+        return dropout(h.contiguous(), multiplier, offset, limit, scale)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
-        return dropped(gradient, *ctx.saved_tensors), None, None, None, None
-
-
-def dropped(h: Tensor, multiplier: Tensor, offset: Tensor, limit: Tensor, scale: Tensor) -> Tensor:
-    """``h · scale`` where the coin ``a · word + b`` is below the limit, else 0."""
-    if h.is_cuda:
         from tadropedge.kernels import dropout
 
-        return dropout(h.contiguous(), multiplier, offset, limit, scale)
-    coins: Tensor = pair_words(h.shape[1] * h.shape[2], h.device) * multiplier
-    coins += offset
-    return h * (coins < limit).view(h.shape) * scale
+        return dropout(gradient.contiguous(), *ctx.saved_tensors), None, None, None, None

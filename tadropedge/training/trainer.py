@@ -112,7 +112,8 @@ class Batch:
         self.selection, self.keep_state = selection, keep_state
         device = task.graph.device
         self.device = device
-        self.backbone = network(task, architecture, trials[0])
+        sizes = (task.graph.num_nodes, task.num_features, task.num_classes)
+        self.backbone = build_network(architecture, trials[0], *sizes)
         seeds = [trial.seed for trial in trials]
         self.parameters = self.backbone.initial(seeds, device)
         self.running = self.backbone.running(len(trials), device)
@@ -246,18 +247,12 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return -logits.log_softmax(dim=-1).gather(-1, index[..., None])[..., 0]
 
 
-def network(task: Task, architecture: Architecture, trial: Trial) -> Backbone | FilterNetwork:
-    """The network that a task needs."""
+def build_network(
+    architecture: Architecture, trial: Trial, num_nodes: int, num_features: int, num_classes: int
+) -> Backbone | FilterNetwork:
+    """The network of an architecture; the trial says whether it has self weights and batch norm."""
+    layers, hidden = architecture.layers, architecture.hidden
     if architecture.backbone == "gcnn":
-        nodes = task.graph.num_nodes
-        shape = (architecture.layers, architecture.order, nodes, task.num_features, architecture.hidden)
-        return FilterNetwork(*shape, task.num_classes)
-    return Backbone(
-        architecture.backbone,
-        architecture.layers,
-        task.num_features,
-        architecture.hidden,
-        task.num_classes,
-        trial.self_weight,
-        trial.batch_norm,
-    )
+        return FilterNetwork(layers, architecture.order, num_nodes, num_features, hidden, num_classes)
+    options = (trial.self_weight, trial.batch_norm)
+    return Backbone(architecture.backbone, layers, num_features, hidden, num_classes, *options)

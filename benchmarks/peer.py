@@ -1,0 +1,67 @@
+"""The peer of the training benchmark: the same epochs written with PyTorch Geometric, one model at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv
+from torch_geometric.utils import dropout_edge
+
+from tadropedge.data import Dataset
+from tadropedge.training.config import Trial
+
+
+class Gcn(nn.Module):
+    """GCNConv layers with ReLU and dropout between them."""
+
+    def __init__(self, features: int, hidden: int, classes: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        widths = [features, *[hidden] * (layers - 1), classes]
+        self.convolutions = nn.ModuleList(GCNConv(a, b) for a, b in pairwise(widths))
+        self.dropout = dropout
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Logits ``[N, C]``."""
+        for convolution in self.convolutions[:-1]:
+            x = convolution(x, edge_index).relu()
+            x = F.dropout(x, self.dropout, self.training)
+        return self.convolutions[-1](x, edge_index)
+
+
+def pyg_epoch(dataset: Dataset, trial: Trial, hidden: int, layers: int) -> Callable[[], tuple[float, ...]]:
+    """One epoch of DropEdge: a step on a fresh subgraph, then an evaluation on the whole graph.
+
+    It returns training loss, validation loss, validation accuracy and test accuracy. Features are dense, as
+    ``torch_geometric.datasets.Planetoid`` gives them.
+    """
+    pairs, y, split = dataset.graph.pairs, dataset.labels, dataset.split
+    edge_index = torch.cat((pairs, pairs.flip(0)), dim=1)
+    x = dataset.features.to_dense()
+    torch.manual_seed(trial.seed)
+    model = Gcn(dataset.num_features, hidden, dataset.num_classes, layers, trial.dropout).to(dataset.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=trial.learning_rate, weight_decay=trial.weight_decay)
+
+    def epoch() -> tuple[float, ...]:
+        model.train()
+        optimizer.zero_grad()
+        kept, _ = dropout_edge(edge_index, p=1 - trial.keep_prob, force_undirected=True)
+        loss = F.cross_entropy(model(x, kept)[split.train], y[split.train])
+        loss.backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            logits = model(x, edge_index)
+            right = logits.argmax(dim=-1) == y
+            val_loss = F.cross_entropy(logits[split.val], y[split.val])
+        return (
+            float(loss.detach()),
+            float(val_loss),
+            float(right[split.val].float().mean()),
+            float(right[split.test].float().mean()),
+        )
+
+    return epoch

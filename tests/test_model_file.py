@@ -1,0 +1,182 @@
+"""Saved models: a round trip predicts what the trainer measured; what is wrong with a file is said in one line."""
+
+import hashlib
+import json
+import pickle
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load, save
+
+from tadropedge.data import load_clusters, load_source_localization
+from tadropedge.errors import TadropedgeError
+from tadropedge.training.config import Architecture, Trial
+from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.model_file import load_model, save_model
+
+NODES = Architecture("gcn", layers=3, hidden=8)
+CASES = {
+    "gcn": (NODES, Trial("dropedge", batch_norm=True, self_weight=True, normalization="random-walk")),
+    "jknet": (Architecture("jknet", layers=4, hidden=8), Trial("dropedge")),
+    "gcnn": (Architecture("gcnn", layers=1, hidden=4, order=3), Trial("dropedge", normalization="spectral", dropout=0)),
+}
+
+
+def dataset_of(backbone):
+    if backbone == "gcnn":
+        return load_source_localization(nodes=20, sizes=(30, 20, 40))
+    return load_clusters()
+
+
+@cache
+def trained(backbone, keep_state=True):
+    architecture, trial = CASES[backbone]
+    dataset = dataset_of(backbone)
+    [outcome] = Laboratory(dataset, architecture, epochs=15).train([trial], keep_state=keep_state)
+    return dataset, architecture, outcome
+
+
+def saved(folder, backbone):
+    dataset, architecture, outcome = trained(backbone)
+    sizes = (dataset.num_features, dataset.num_classes)
+    save_model(folder, outcome, architecture, dataset.name, *sizes, num_nodes=dataset.graph.num_nodes)
+    return dataset, outcome
+
+
+@pytest.mark.parametrize("backbone", CASES)
+def test_a_loaded_model_predicts_what_the_trainer_measured(tmp_path, backbone, device):
+    dataset, outcome = saved(tmp_path / "model", backbone)
+    model = load_model(tmp_path / "model")
+    labels = model.predict(dataset.to(device)).cpu()
+    assert labels.dtype == torch.int64
+    assert labels.shape == dataset.labels.shape
+    assert model.logits(dataset).shape == (len(labels), dataset.num_classes)
+    for name, part in (("val_accuracy", dataset.split.val), ("test_accuracy", dataset.split.test)):
+        accuracy = float((labels[part] == dataset.labels[part]).double().mean())
+        assert accuracy == pytest.approx(outcome.kept[name], abs=1e-6)
+    loss = torch.nn.functional.cross_entropy(
+        model.logits(dataset)[dataset.split.val], dataset.labels[dataset.split.val]
+    )
+    assert float(loss) == pytest.approx(outcome.kept["val_loss"], rel=1e-4)
+
+
+def test_settings_come_back(tmp_path):
+    dataset, architecture, outcome = trained("jknet")
+    names = [f"class {place}" for place in range(dataset.num_classes)]
+    sizes = (dataset.num_features, dataset.num_classes)
+    assert save_model(tmp_path, outcome, architecture, "my set", *sizes, class_names=names) == tmp_path
+    model = load_model(tmp_path)
+    assert (model.architecture, model.trial, model.kept) == (architecture, outcome.trial, outcome.kept)
+    assert (model.dataset_name, model.class_names) == ("my set", tuple(names))
+    assert model.best_epoch == outcome.best_epoch
+    assert {name: value.numpy().tobytes() for name, value in model.state.items()} == {
+        name: value.tobytes() for name, value in outcome.state.items()
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_what_cannot_be_saved(tmp_path):
+    _, architecture, outcome = trained("jknet", keep_state=False)
+    with pytest.raises(TadropedgeError, match="keep_state=True"):
+        save_model(tmp_path, outcome, architecture, "x", 3, 2)
+    with pytest.raises(TadropedgeError, match="failed"):
+        save_model(tmp_path, replace(outcome, failed=True), architecture, "x", 3, 2)
+    _, architecture, outcome = trained("gcnn")
+    with pytest.raises(TadropedgeError, match="num_nodes of a graph-level model must be"):
+        save_model(tmp_path, outcome, architecture, "x", 1, 5)
+    with pytest.raises(TadropedgeError, match=r"filter0.weight must be float32 of shape \[8, 4\]"):
+        save_model(tmp_path, outcome, architecture, "x", 2, 5, num_nodes=20)
+    assert not list(tmp_path.iterdir())
+
+
+def test_datasets_that_do_not_fit(tmp_path):
+    nodes, _ = saved(tmp_path / "nodes", "jknet")
+    signals, _ = saved(tmp_path / "signals", "gcnn")
+    with pytest.raises(TadropedgeError, match="is a graph-level task: a jknet model cannot"):
+        load_model(tmp_path / "nodes").predict(signals)
+    with pytest.raises(TadropedgeError, match="is a node-level task: a gcnn model cannot"):
+        load_model(tmp_path / "signals").predict(nodes)
+    wide = replace(nodes, features=torch.ones(nodes.graph.num_nodes, nodes.num_features + 1))
+    with pytest.raises(
+        TadropedgeError, match=f"expects {nodes.num_features} features, .* has {nodes.num_features + 1}"
+    ):
+        load_model(tmp_path / "nodes").predict(wide)
+    with pytest.raises(TadropedgeError, match="expects 20 nodes, source-localization has 25"):
+        load_model(tmp_path / "signals").predict(load_source_localization(nodes=25, sizes=(30, 20, 40)))
+
+
+def rewrite(folder, numbers=None, **changes):
+    """Write other numbers or settings, with a checksum that is right."""
+    settings = json.loads((folder / "model.json").read_text())
+    if numbers is not None:
+        (folder / "model.safetensors").write_bytes(numbers)
+        settings["sha256"] = hashlib.sha256(numbers).hexdigest()
+    for path, value in changes.items():
+        table = settings
+        *folders, name = path.split("__")
+        for part in folders:
+            table = table[part]
+        table[name] = value
+    (folder / "model.json").write_text(json.dumps(settings))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "not the settings of a saved model"),
+        ({"version": 2}, "version 2 is not 1"),
+        ({"num_features": 0}, "num_features must be a whole number of at least 1, got 0"),
+        ({"num_features": 10**30}, "num_features must be"),
+        ({"num_classes": "7"}, "num_classes must be"),
+        ({"num_features": 5}, "input.weight must be float32 of shape"),
+        ({"architecture__hidden": 9}, "must be float32 of shape"),
+        ({"architecture__layers": 10**9}, "layers cannot be in a file of"),
+        ({"architecture__layers": 2}, "jknet must be a whole number of at least 3"),
+        ({"architecture__layers": 5}, "misses hidden3.bias, hidden3.weight"),
+        ({"architecture__layers": 3}, "has hidden2.bias, hidden2.weight"),
+        ({"architecture__backbone": "gat"}, "unknown backbone 'gat'"),
+        ({"architecture__hidden": True}, "architecture.hidden must be int, got bool True"),
+        ({"architecture": []}, "architecture must be a table of backbone"),
+        ({"trial__learning_rate": "fast"}, "trial.learning_rate must be float, got str 'fast'"),
+        ({"trial__normalization": "none"}, "unknown normalization"),
+        ({"trial__unheard": 1}, "trial must be a table of method"),
+        ({"trial__batch_norm": True}, "misses hidden1.mean"),
+        ({"dataset_name": 3}, "dataset_name must be a text"),
+        ({"class_names": "abc"}, "class_names must be a list of texts"),
+        ({"kept": {"val_loss": "low"}}, "kept must be a table of numbers"),
+    ],
+)
+def test_settings_that_do_not_fit(tmp_path, changes, message):
+    saved(tmp_path, "jknet")
+    rewrite(tmp_path, **changes)
+    with pytest.raises(TadropedgeError, match=message):
+        load_model(tmp_path)
+
+
+def test_damaged_and_foreign_files(tmp_path):
+    with pytest.raises(TadropedgeError, match="no such file"):
+        load_model(tmp_path)
+    saved(tmp_path, "jknet")
+    good = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(good[:-1])
+    with pytest.raises(TadropedgeError, match="checksum"):
+        load_model(tmp_path)
+    for foreign in (b"", good[:-1], b"\xff" * 64, pickle.dumps({"weight": [1.0]})):
+        rewrite(tmp_path, foreign)
+        with pytest.raises(TadropedgeError, match="not a safetensors file"):
+            load_model(tmp_path)
+    for change, message in (({"input.bias": None}, "misses input.bias"), ({"x": np.zeros(2)}, "has x, unlike")):
+        tensors = {name: value for name, value in (load(good) | change).items() if value is not None}
+        rewrite(tmp_path, save(tensors))
+        with pytest.raises(TadropedgeError, match=message):
+            load_model(tmp_path)
+    rewrite(tmp_path, save(load(good) | {"input.bias": np.full(8, np.nan, dtype=np.float32)}))
+    with pytest.raises(TadropedgeError, match=r"input.bias must be finite"):
+        load_model(tmp_path)
+    for text in ("{", "[]", "\x00", "[" * 100_000):
+        (tmp_path / "model.json").write_text(text)
+        with pytest.raises(TadropedgeError, match=r"cannot be read as JSON|not the settings"):
+            load_model(tmp_path)
