@@ -33,12 +33,13 @@ def _spmm(  # type: ignore[no-untyped-def]
     tl.store(out + (trial * rows + row) * features + place, tl.sum(total, axis=0), mask=inside)
 
 
-def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
+def spmm(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:
     """``A x`` for a whole batch in one launch; a missing trials axis is read again for every trial."""
     trials = max(values.shape[0] if values.dim() == 2 else 1, x.shape[0] if x.dim() == 3 else 1)
     features = x.shape[-1]
     values, x = values.contiguous(), x.contiguous()
-    out = torch.empty((trials, places.num_rows, features), dtype=x.dtype, device=x.device)
+    if out is None:
+        out = torch.empty((trials, places.num_rows, features), dtype=x.dtype, device=x.device)
     if not out.numel():
         return out
     block = min(256, triton.next_power_of_2(features))
@@ -83,3 +84,40 @@ def dropout(h: Tensor, multiplier: Tensor, offset: Tensor, limit: Tensor, scale:
     block = 1024
     _dropout[(triton.cdiv(entries, block), h.shape[0])](h, out, multiplier, offset, limit, scale, entries, BLOCK=block)
     return out
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _adam(  # type: ignore[no-untyped-def]
+    parameter, gradient, first, second, rate, decay, corrections, entries, beta1, beta2, epsilon, BLOCK: tl.constexpr
+):
+    """One step of Adam for the entries of one trial: four reads and three writes."""
+    trial = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < entries
+    place += trial * entries
+    p = tl.load(parameter + place, mask=inside, other=0.0)
+    g = tl.load(gradient + place, mask=inside, other=0.0) + tl.load(decay + trial) * p
+    m = tl.load(first + place, mask=inside, other=0.0)
+    v = tl.load(second + place, mask=inside, other=0.0)
+    m += (g - m) * (1 - beta1)
+    v = v * beta2 + g * g * (1 - beta2)
+    p -= tl.load(rate + trial) / tl.load(corrections) * m / (tl.sqrt(v) / tl.load(corrections + 1) + epsilon)
+    tl.store(first + place, m, mask=inside)
+    tl.store(second + place, v, mask=inside)
+    tl.store(parameter + place, p, mask=inside)
+
+
+def adam(
+    parameter: Tensor,
+    gradient: Tensor,
+    moments: tuple[Tensor, Tensor],
+    settings: tuple[Tensor, Tensor],
+    corrections: Tensor,
+    constants: tuple[float, float, float],
+) -> None:
+    """Change ``parameter [T, ...]`` and its two moments in place; ``settings`` are rates and decays ``[T]``."""
+    entries = parameter[0].numel()
+    block = 1024
+    _adam[(triton.cdiv(entries, block), parameter.shape[0])](
+        parameter, gradient.contiguous(), *moments, *settings, corrections, entries, *constants, BLOCK=block
+    )

@@ -96,20 +96,60 @@ class _Product(torch.autograd.Function):
         return for_values, for_x, None, None, None
 
 
-def multiply(places: Csr, values: Tensor, x: Tensor) -> Tensor:
-    """``A x`` without gradients."""
+class KeptProducts:
+    """A sparse matrix of features whose products with the weights are kept from one pass to the next.
+
+    The evaluation at the end of an epoch and the training pass of the next see the same weights, so they share
+    ``X W``: computed without gradients, it is kept; asked for again with them, it is handed out with its gradient
+    ``Xᵀ g``. Weights that change in between must be multiplied without gradients first.
+    """
+
+    def __init__(self, places: Csr, values: Tensor) -> None:
+        self.places, self.values = places, values
+        turned, order = places.turned
+        self.turned, self.turned_values = turned, values[order]
+        self.kept: dict[int, Tensor] = {}
+
+    def __matmul__(self, weight: Tensor) -> Tensor:
+        """``X W`` for weights ``[T, F, H]``."""
+        if not torch.is_grad_enabled():
+            # The same memory every time, so that a CUDA graph finds it again.
+            self.kept[id(weight)] = multiply(self.places, self.values, weight, self.kept.get(id(weight)))
+        elif id(weight) not in self.kept:
+            return sparse_product(self.places, self.values, weight, turned_values=self.turned_values)
+        kept = self.kept[id(weight)]
+        product: Tensor = _Kept.apply(weight, kept, self)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Kept(torch.autograd.Function):
+    """A product that is known already, with the gradient it has."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, kept: Tensor, features: KeptProducts) -> Tensor:
+        ctx.features = features
+        return kept.view_as(kept)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        features: KeptProducts = ctx.features
+        return multiply(features.turned, features.turned_values, gradient.contiguous()), None, None
+
+
+def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:
+    """``A x`` without gradients, into ``out`` where it is given."""
     if values.dim() == 1 and x.dim() == 2:
         return multiply(places, values[None], x[None])[0]
     if x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
         from tadropedge.kernels import spmm
 
-        return spmm(places, values, x)
+        return spmm(places, values, x, out)
     trials = max(values.shape[0] if values.dim() == 2 else 1, x.shape[0] if x.dim() == 3 else 1)
     matrices = values if values.dim() == 2 else values[None]
     blocks = x if x.dim() == 3 else x[None]
     shape = (places.num_rows, places.num_cols)
     hush_beta_warning()
-    products = blocks.new_empty((trials, places.num_rows, blocks.shape[-1]))
+    products = blocks.new_empty((trials, places.num_rows, blocks.shape[-1])) if out is None else out
     for trial in range(trials):
         mine = matrices[trial if len(matrices) > 1 else 0]
         matrix = torch.sparse_csr_tensor(places.crow, places.col, mine, shape, check_invariants=False)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import tadropedge
-from tadropedge.sparse import Csr, sparse_product
+from tadropedge.sparse import Csr, KeptProducts, sparse_product
 
 ROWS, COLS, FEATURES, TRIALS = 5, 4, 3, 2
 # Rows 0 and 3 and column 2 are empty.
@@ -109,6 +109,25 @@ def test_turned_is_the_transpose_and_turning_twice_changes_nothing(index):
     assert torch.equal(order[back], torch.arange(len(PLACES)))
 
 
+def test_kept_products_are_shared_between_passes_with_their_gradient():
+    places, values = csr(PLACES, ROWS, COLS), normal(len(PLACES))
+    matrix = to_dense(places, values)
+    features = KeptProducts(places, values)
+    weight = normal(TRIALS, COLS, FEATURES).requires_grad_()
+    for _ in range(2):
+        with torch.no_grad():
+            kept = features @ weight
+        product = features @ weight
+        assert torch.equal(product, kept)
+        (gradient,) = torch.autograd.grad(product.square().sum(), weight)
+        assert torch.allclose(product, matrix @ weight)
+        assert torch.allclose(gradient, matrix.T @ (2 * (matrix @ weight)))
+        with torch.no_grad():
+            weight += 1  # the next pass without gradients sees the change, in the same memory
+    other = normal(TRIALS, COLS, FEATURES, seed=5).requires_grad_()
+    assert torch.allclose(features @ other, matrix @ other)
+
+
 # -- the kernels, in Triton's interpreter: TRITON_INTERPRET must be set before triton is imported ------------
 
 SPMM = """
@@ -149,9 +168,31 @@ for epoch, shape in ((0, (7, 5)), (3, (40, 60))):
 print("agreed")
 """
 
+ADAM = """
+from test_sparse import *
+from tadropedge.kernels import adam
+from tadropedge.training.optimizer import BETA1, BETA2, EPSILON, Adam
+
+rates, decays, epoch = torch.tensor([0.01, 0.1]), torch.tensor([0.0, 0.3]), torch.tensor(0)
+start = {"weight": normal(2, 30, 50, dtype=torch.float32), "bias": normal(2, 7, dtype=torch.float32)}
+theirs = {name: value.clone() for name, value in start.items()}
+optimizer = Adam(theirs, rates[:, None, None], decays[:, None, None], epoch)
+moments = {name: (torch.zeros_like(value), torch.zeros_like(value)) for name, value in start.items()}
+for step in range(5):
+    gradients = {name: normal(*value.shape, seed=step, dtype=torch.float32) for name, value in start.items()}
+    corrections = torch.tensor([1 - BETA1 ** (step + 1), (1 - BETA2 ** (step + 1)) ** 0.5])
+    for name, value in start.items():
+        adam(value, gradients[name], moments[name], (rates, decays), corrections, (BETA1, BETA2, EPSILON))
+    optimizer.step(list(gradients.values()))
+    epoch += 1
+for name in start:
+    assert torch.allclose(start[name], theirs[name], atol=1e-5), name
+print("agreed")
+"""
+
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
-@pytest.mark.parametrize("script", [SPMM, DROPOUT], ids=["spmm", "dropout"])
+@pytest.mark.parametrize("script", [SPMM, DROPOUT, ADAM], ids=["spmm", "dropout", "adam"])
 def test_kernels_in_the_interpreter(script):
     here = Path(__file__).resolve().parent
     package = Path(tadropedge.__file__).resolve().parents[1]

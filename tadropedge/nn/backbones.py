@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from tadropedge.errors import lookup
-from tadropedge.nn.layers import GraphConvolution, Noise, Operator, Parameters, Sparse
+from tadropedge.nn.layers import Features, GraphConvolution, Noise, Operator, Parameters
 
-Convolve = Callable[[GraphConvolution, Tensor | Sparse], Tensor]
+Convolve = Callable[[GraphConvolution, Features], Tensor]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Backbone:
         self,
         parameters: Parameters,
         running: Parameters,
-        x: Tensor | Sparse,
+        x: Features,
         shifts: Sequence[Operator],
         noise: Noise | None = None,
     ) -> Tensor:
@@ -72,7 +72,7 @@ class Backbone:
         layers = self.convolutions()
         number = {layer.name: place for place, layer in enumerate(layers)}
 
-        def convolve(layer: GraphConvolution, h: Tensor | Sparse) -> Tensor:
+        def convolve(layer: GraphConvolution, h: Features) -> Tensor:
             place = number[layer.name]
             out = layer(parameters, running, h, shifts[place if len(shifts) > 1 else 0], noise is not None)
             return noise(out, place) if noise is not None and layer.activate else out

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.sparse import Csr, sparse_product
+from tadropedge.sparse import Csr, KeptProducts, sparse_product
 
 Parameters = dict[str, Tensor]
 Noise = Callable[[Tensor, int], Tensor]  # (signal, number of the layer) -> signal with some entries dropped
@@ -24,13 +24,13 @@ class Sparse:
     places: Csr
     values: Tensor
     symmetric: bool = False
-    turned_values: Tensor | None = None  # see sparse_product
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """The product with ``x [T, cols, F]``."""
-        return sparse_product(self.places, self.values, x, symmetric=self.symmetric, turned_values=self.turned_values)
+        return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
 
 
+Features = Tensor | Sparse | KeptProducts
 Operator = Sparse | Tensor  # a dense ``[T, N, N]`` is the better choice for small graphs
 
 
@@ -64,7 +64,7 @@ class GraphConvolution:
         return start
 
     def __call__(
-        self, parameters: Parameters, running: Parameters, x: Tensor | Sparse, shift: Operator, training: bool
+        self, parameters: Parameters, running: Parameters, x: Features, shift: Operator, training: bool
     ) -> Tensor:
         """Apply the layer to ``x``, dense ``[T, N, F]`` or sparse ``[N, F]``."""
         h = shift @ (x @ parameters[f"{self.name}.weight"])

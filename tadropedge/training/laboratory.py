@@ -133,7 +133,7 @@ def make_task(dataset: Dataset, splits: Sequence[Split], weights: dict[str, Tens
     features: Tensor | Sparse = dataset.features
     if dataset.features.layout is torch.sparse_csr:
         places, values = Csr.of(dataset.features), dataset.features.values()
-        features = Sparse(places, values, turned_values=values[places.turned[1]])
+        features = Sparse(places, values)
     elif dataset.level == "node":
         features = dataset.features[None]  # one copy for all trials
     return Task(

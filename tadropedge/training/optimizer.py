@@ -37,6 +37,12 @@ class Adam:
         for parameter, gradient, m, v, rate, decay in zip(
             self.parameters, gradients, self.first, self.second, self.rates, self.decays, strict=True
         ):
+            if parameter.is_cuda:
+                from tadropedge.kernels import adam
+
+                corrections = torch.stack((correction1, correction2)).to(torch.float32)
+                adam(parameter, gradient, (m, v), (rate, decay), corrections, (BETA1, BETA2, EPSILON))
+                continue
             gradient = torch.addcmul(gradient, decay, parameter)
             m.lerp_(gradient, 1 - BETA1)
             v.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)

@@ -17,7 +17,8 @@ from tadropedge.errors import check_integer, lookup
 from tadropedge.graph import Graph
 from tadropedge.nn.backbones import Backbone
 from tadropedge.nn.filters import FilterNetwork
-from tadropedge.nn.layers import Operator, Sparse
+from tadropedge.nn.layers import Features, Operator, Sparse
+from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import SELECTIONS, Architecture, Outcome, Trial
 from tadropedge.training.edges import Subgraphs, keep_matrix
 from tadropedge.training.noise import Dropout
@@ -84,7 +85,7 @@ def train(
 class Pass:
     """What one forward pass computes, and the ones ``[T, N]`` at the nodes or samples of each part of a split."""
 
-    features: Tensor | Sparse
+    features: Features
     labels: Tensor
     masks: Sequence[Tensor]
 
@@ -148,7 +149,10 @@ class Batch:
         looked_at = [[TRAIN, VAL] if self.selection == "training" else [TRAIN], [VAL, TEST]]
         masks = self._split_masks()
         if not sampled:
-            return [Pass(self.task.features, self.task.labels, masks) for _ in looked_at]
+            features: Features = self.task.features
+            if isinstance(features, Sparse):
+                features = KeptProducts(features.places, features.values)
+            return [Pass(features, self.task.labels, masks) for _ in looked_at]
         passes = []
         for parts in looked_at:
             splits = [self.task.splits[place] for place in self.split_places]
