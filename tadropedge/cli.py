@@ -25,6 +25,7 @@ from tadropedge.data import DATASETS, load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.config import METHODS, Architecture, Method, Trial
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.model_file import save_model
 
 SECONDS_BETWEEN_LINES = 5.0
 app = typer.Typer(
@@ -128,11 +129,12 @@ def train_command(
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
+    out: Annotated[Path | None, typer.Option("--out", help="folder for the best model (safetensors and JSON)")] = None,
     as_json: Json_ = False,
 ) -> None:
-    """Train one model and print what it reached.
+    """Train one model, print what it reached, and save the best of it.
 
-    Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3
+    Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
     """
     trial = Trial(
         method, learning_rate, weight_decay, dropout, keep_prob, None, gamma,
@@ -144,9 +146,15 @@ def train_command(
     )  # fmt: skip
     with _progress(as_json) as report:
         laboratory.progress = lambda done, total: report("training", done, total)
-        outcome = laboratory.train([trial])[0]
+        outcome = laboratory.train([trial], keep_state=out is not None)[0]
     if outcome.failed:
         raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {learning_rate:g}")
+    if out is not None:
+        data = laboratory.dataset
+        save_model(
+            out, outcome, laboratory.architecture, data.name, data.num_features, data.num_classes,
+            num_nodes=data.graph.num_nodes, class_names=data.class_names,
+        )  # fmt: skip
     answer = {"dataset": dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     print(json.dumps(answer) if as_json else "\n".join(f"{key}: {value}" for key, value in answer.items()))
 

@@ -159,7 +159,8 @@ def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) 
 
 @cache
 def hush_beta_warning() -> None:
-    """Torch says once a process that CSR tensors are in beta; users of this package need not hear it."""
+    """Torch says once a process that CSR tensors are in beta and unchecked; users of this package need not hear it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        torch.eye(1).to_sparse_csr()
+        one = torch.ones(1, dtype=torch.int64)
+        torch.sparse_csr_tensor(torch.tensor([0, 1]), one - 1, one.float(), (1, 1), check_invariants=False)

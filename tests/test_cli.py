@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tadropedge.cli import _plain_log, app
+from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
+from tadropedge.training.model_file import load_model
 
 QUICK = ["--trials", "2", "--seeds", "3", "--epochs", "6"]
 
@@ -85,11 +87,14 @@ def test_json_and_report(finished, tmp_path):
     assert (folder / "report.html").exists()
 
 
-def test_train_prints_what_was_reached():
+def test_train_prints_what_was_reached_and_saves_the_model(tmp_path):
     result = run("train", "karate", "--method", "effective-cdf", "--epochs", 20, "--json")
     answer = json.loads(result.stdout)
     assert answer["method"] == "effective-cdf"
     assert 0 <= answer["test_accuracy"] <= 1
+    model = tmp_path / "model"
+    assert run("train", "karate", "--epochs", 20, "--out", model).exit_code == 0
+    assert load_model(model).predict(load_dataset("karate")).shape == (34,)
     assert "test_accuracy" in run("train", "karate", "--epochs", 5, "--batch-norm", "--self-weight").output
 
 

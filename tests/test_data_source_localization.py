@@ -121,12 +121,10 @@ def test_no_classifier_is_better():
 
 def test_the_printed_accuracy_cannot_be_reached_with_the_stated_noise():
     stated = [bayes_accuracy(seed, "stated") for seed in range(12)]
-    tenth = [bayes_accuracy(seed, 2.5e-3) for seed in range(12)]
     calibrated = [bayes_accuracy(seed) for seed in range(12)]
     assert 0.33 < np.mean(stated) < 0.47
     assert max(stated) < 0.65  # the paper prints 0.82 and more
-    assert 0.75 < np.mean(tenth) < 0.92
-    assert np.mean(calibrated) > 0.95
+    assert 0.8 < np.mean(calibrated) < 0.9
     variance = [bayes_accuracy(seed, STATED_NOISE**0.5) for seed in range(12)]
     assert 0.2 < np.mean(variance) < 0.26
 

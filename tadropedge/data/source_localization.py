@@ -26,8 +26,8 @@ Array = npt.NDArray[np.float64]
 
 # The paper's 𝒩(0, 2.5e-2), read as a standard deviation. No classifier reaches the printed accuracies with it.
 STATED_NOISE = 2.5e-2
-# Chosen so that the tuned model without edge dropping scores about 0.82, as printed.
-CALIBRATED_NOISE = 2.5e-4
+# A tenth of it: the tuned model without edge dropping then scores about 0.82, as printed (benchmarks/calibration.py).
+CALIBRATED_NOISE = 2.5e-3
 NOISES = {"calibrated": CALIBRATED_NOISE, "stated": STATED_NOISE}
 
 
