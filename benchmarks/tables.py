@@ -55,7 +55,10 @@ def accuracy() -> str:
 
 def training() -> str:
     """One training on a CPU, a hundred at once on a GPU, beside PyG."""
-    lines = ["| graph | layers | device | trainings | ours | PyG, one at a time | ratio |", "|---|---:|---|---:|---:|---:|---:|"]
+    lines = [
+        "| graph | layers | device | trainings | ours | PyG, one at a time | ratio |",
+        "|---|---:|---|---:|---:|---:|---:|",
+    ]
     for row in load("training-cpu.json")["training"]:
         lines.append(
             "| {graph} | {layers} | {device} | 1 | {milliseconds_an_epoch:.1f} ms an epoch | {pyg_milliseconds:.1f} ms an epoch "
@@ -74,7 +77,9 @@ def calibration() -> str:
     """The noise at which source localisation scores what the paper prints."""
     lines = ["| noise | tuned original | between graphs | Bayes-optimal |", "|---:|---:|---:|---:|"]
     for row in load("calibration.json")["calibration"]:
-        lines.append("| {noise:g} | {tuned_original:.3f} | ± {deviation_between_graphs:.3f} | {bayes:.3f} |".format(**row))
+        lines.append(
+            "| {noise:g} | {tuned_original:.3f} | ± {deviation_between_graphs:.3f} | {bayes:.3f} |".format(**row)
+        )
     note = source("calibration.json", load("calibration.json")["run"]).replace("(results/", "(../results/")
     return "\n".join([*lines, "", f"* {note}"])
 
@@ -101,7 +106,9 @@ def cora() -> str:
             cells += [f"{100 * honest['difference']:+.2f} ± {100 * wide:.2f} points", f"{honest['p_value']:.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
     run = content["run"]
-    note = f"* [results/cora-gcn-2](results/cora-gcn-2): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s"
+    note = (
+        f"* [results/cora-gcn-2](results/cora-gcn-2): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s"
+    )
     return "\n".join([*lines, "", note])
 
 
