@@ -61,13 +61,13 @@ def training() -> str:
     ]
     for row in load("training-cpu.json")["training"]:
         lines.append(
-            "| {graph} | {layers} | {device} | 1 | {milliseconds_an_epoch:.1f} ms an epoch | {pyg_milliseconds:.1f} ms an epoch "
-            "| {times_faster:.1f} × |".format(**row)
+            "| {graph} | {layers} | {device} | 1 | {milliseconds_an_epoch:.1f} ms an epoch "
+            "| {pyg_milliseconds:.1f} ms an epoch | {times_faster:.1f} × |".format(**row)
         )
     for row in load("training-cuda.json")["training"]:
         lines.append(
-            "| {graph} | {layers} | {device} | {trials} × 400 epochs | {seconds:.2f} s | {pyg_seconds_scaled:.0f} s (scaled) "
-            "| {times_faster:.0f} × |".format(**row)
+            "| {graph} | {layers} | {device} | {trials} × 400 epochs | {seconds:.2f} s "
+            "| {pyg_seconds_scaled:.0f} s (scaled) | {times_faster:.0f} × |".format(**row)
         )
     notes = [f"* {source(name, load(name)['run'])}" for name in ("training-cpu.json", "training-cuda.json")]
     return "\n".join([*lines, "", *notes])
