@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ from tadropedge.compare.report import write_report
 from tadropedge.compare.results import as_document, read_results
 from tadropedge.compare.rows import Results, grouped
 from tadropedge.compare.terminal import table
-from tadropedge.data import DATASETS, load_dataset
+from tadropedge.data import DATASETS, bayes_accuracy, load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.config import METHODS, Architecture, Method, Trial
 from tadropedge.training.laboratory import Laboratory
@@ -45,6 +45,9 @@ Epochs_ = Annotated[int, typer.Option("--epochs", help="epochs of every training
 Laplacian_ = Annotated[str, typer.Option("--laplacian", help="combinatorial or normalized")]
 Q_ = Annotated[int | None, typer.Option("--q", help="clusters a component (default: the number of classes)")]
 Split_ = Annotated[str | None, typer.Option("--split", help="full, public or random, where the dataset offers them")]
+PerClass_ = Annotated[int | None, typer.Option("--per-class", help="labels a class of a random split")]
+Noise_ = Annotated[str | None, typer.Option("--noise", help="of source-localization: calibrated, stated or a number")]
+Nodes_ = Annotated[Path | None, typer.Option("--nodes", help="csv of features and labels beside your own edge list")]
 Seed_ = Annotated[int, typer.Option("--seed", help="everything random follows from it")]
 Device_ = Annotated[str, typer.Option("--device", help="auto, cpu or cuda")]
 Root_ = Annotated[Path | None, typer.Option("--data-root", help="folder with the datasets (or TADROPEDGE_DATA)")]
@@ -67,6 +70,9 @@ def compare_command(
     laplacian: Laplacian_ = "combinatorial",
     q: Q_ = None,
     split: Split_ = None,
+    per_class: PerClass_ = None,
+    noise: Noise_ = None,
+    nodes: Nodes_ = None,
     per_layer: PerLayer_ = False,
     selection: Selection_ = "evaluation",
     seed: Seed_ = 0,
@@ -86,6 +92,7 @@ def compare_command(
     plan = Plan([Method.of(name.strip()).name for name in methods.split(",")], trials, seeds, seed)
     laboratory = _laboratory(
         dataset, split, data_root, seed, device, backbone, layers, hidden,
+        options=_data_options(per_class, noise, nodes),
         epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection,
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
@@ -97,9 +104,12 @@ def compare_command(
         print(f"\nstopped; finished trials are kept. Go on with: {again}", file=sys.stderr)
         raise typer.Exit(130) from None
     run = run_info(started, shlex.join(["tadropedge", *sys.argv[1:]]), laboratory)
+    run |= _bound(dataset, seed, _data_options(per_class, noise, nodes))
     page = write_all(rows, run, out)
     _show(Results(rows, run), as_json)
     if not as_json:
+        if "bayes_accuracy" in run:
+            print(f"Bayes-optimal accuracy on this graph: {run['bayes_accuracy']:.2%}")
         print(f"report: {page}")
 
 
@@ -124,6 +134,9 @@ def train_command(
     laplacian: Laplacian_ = "combinatorial",
     q: Q_ = None,
     split: Split_ = None,
+    per_class: PerClass_ = None,
+    noise: Noise_ = None,
+    nodes: Nodes_ = None,
     per_layer: PerLayer_ = False,
     selection: Selection_ = "evaluation",
     seed: Seed_ = 0,
@@ -142,6 +155,7 @@ def train_command(
     )  # fmt: skip
     laboratory = _laboratory(
         dataset, split, data_root, seed, device, backbone, layers, hidden,
+        options=_data_options(per_class, noise, nodes),
         epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection,
     )  # fmt: skip
     with _progress(as_json) as report:
@@ -183,6 +197,8 @@ def _laboratory(
     backbone: str | None,
     layers: int | None,
     hidden: int | None,
+    *,
+    options: dict[str, Any],
     **settings: Any,
 ) -> Laboratory:
     """The dataset on its device, with the backbone it needs where none is named."""
@@ -192,11 +208,27 @@ def _laboratory(
         raise TadropedgeError(
             f"device {device!r} is not here; choose from auto, cpu{', cuda' if torch.cuda.is_available() else ''}"
         )
-    data = load_dataset(dataset, root=root, split=split, seed=seed).to(device)
+    data = load_dataset(dataset, root=root, split=split, seed=seed, **options).to(device)
     backbone = backbone or data.backbone
     small = backbone == "gcnn"
     architecture = Architecture(backbone, layers or (1 if small else 2), hidden or (32 if small else 128))
     return Laboratory(data, architecture, **settings)
+
+
+def _data_options(per_class: int | None, noise: str | None, nodes: Path | None) -> dict[str, Any]:
+    """What was asked of the loader; a number may stand for the name of a noise."""
+    named: dict[str, Any] = {"per_class": per_class, "noise": noise, "nodes": nodes}
+    if noise is not None:
+        with suppress(ValueError):
+            named["noise"] = float(noise)
+    return {key: value for key, value in named.items() if value is not None}
+
+
+def _bound(dataset: str, seed: int, options: dict[str, Any]) -> dict[str, object]:
+    """The accuracy that no classifier can beat, where it is known."""
+    if dataset.lower() != "source-localization":
+        return {}
+    return {"bayes_accuracy": round(bayes_accuracy(seed, **options), 4)}
 
 
 def _show(results: Results, as_json: bool) -> None:

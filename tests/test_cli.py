@@ -103,6 +103,29 @@ def test_a_graph_level_dataset_brings_its_backbone():
     assert result.exit_code == 0, result.output
 
 
+def test_the_bayes_bound_and_the_options_of_a_dataset(tmp_path):
+    result = run("compare", "source-localization", "--methods", "original,cdf", "--noise", "stated", "--trials", 1,
+                 "--seeds", 2, "--epochs", 1, "--out", tmp_path)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    bound = json.loads((tmp_path / "results.json").read_text())["run"]["bayes_accuracy"]
+    assert 0.2 < bound < 0.65
+    assert f"Bayes-optimal accuracy on this graph: {bound:.2%}" in result.output
+    louder = run("compare", "source-localization", "--methods", "original,cdf", "--noise", 0.1, "--trials", 1,
+                 "--seeds", 2, "--epochs", 1, "--out", tmp_path)  # fmt: skip
+    assert "was made with data=" in str(louder.exception)
+
+
+def test_own_data_from_an_edge_list_and_a_csv(tmp_path):
+    karate = load_dataset("karate")
+    low, high = karate.graph.pairs.tolist()
+    (tmp_path / "edges.csv").write_text("".join(f"n{i},n{j}\n" for i, j in zip(low, high, strict=True)))
+    rows = [f"n{node},{node % 5},{node % 3},class{int(label)}\n" for node, label in enumerate(karate.labels)]
+    (tmp_path / "nodes.csv").write_text("".join(rows))
+    arguments = ["--nodes", tmp_path / "nodes.csv", "--per-class", 3, "--epochs", 5, "--json"]
+    result = run("train", tmp_path / "edges.csv", *arguments)
+    assert result.exit_code == 0, (result.output, result.exception)
+
+
 BAD = {
     "dataset": (["compare", "coar"], "unknown dataset 'coar'; choose from cora"),
     "method": (["compare", "karate", "--methods", "cdf,cfd"], "unknown method 'cfd'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -19,6 +20,7 @@ from tadropedge.compare.report import write_report
 from tadropedge.compare.results import write_csv, write_results
 from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
 from tadropedge.compare.statistics import honest_rows
+from tadropedge.data.dataset import Dataset
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Space, default_space
@@ -97,8 +99,18 @@ def _fixed_settings(laboratory: Laboratory) -> dict[str, object]:
         "selection": laboratory.selection,
         "per_layer": laboratory.per_layer,
         "graph": dataset.graph.fingerprint[:16],
+        "data": _data_digest(dataset),
         "split": list(dataset.split.sizes),
     }
+
+
+def _data_digest(dataset: Dataset) -> str:
+    """A hash of features, labels and split, so that other data in the same place is noticed."""
+    digest = hashlib.sha256()
+    features = dataset.features.values() if dataset.features.layout is torch.sparse_csr else dataset.features
+    for tensor in (features, dataset.labels, dataset.split.train, dataset.split.val, dataset.split.test):
+        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def make_rows(laboratory: Laboratory, table: Table, fresh: Honest) -> list[Row]:
