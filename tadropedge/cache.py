@@ -7,10 +7,10 @@ entry that is damaged or does not fit is computed again and overwritten.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.files import write_atomic
 from tadropedge.graph import Graph
 
 Arrays = dict[str, npt.NDArray[np.float64]]
@@ -78,18 +79,6 @@ def _read(path: Path, num_edges: int) -> Arrays | None:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, allow_pickle=False, checksum=_checksum(arrays), **arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise TadropedgeError(f"cannot write to the cache directory '{path.parent}': {error}") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, checksum=_checksum(arrays), **arrays)
+    write_atomic(path, buffer.getvalue())

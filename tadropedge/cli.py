@@ -281,6 +281,6 @@ def run() -> None:
     """Run the command line; bad input is one line and exit code 2."""
     try:
         app()
-    except TadropedgeError as error:
+    except (TadropedgeError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

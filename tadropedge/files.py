@@ -14,7 +14,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -65,7 +65,8 @@ def write_atomic(path: Path, content: bytes) -> Path:
     except OSError as error:
         raise TadropedgeError(f"cannot write '{path}': {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # where the folder itself could not be made there is nothing to remove
+            temporary.unlink(missing_ok=True)
     return path
 
 

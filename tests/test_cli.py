@@ -168,6 +168,15 @@ def test_the_process_ends_with_one_line_and_code_2(tmp_path):
     assert out == ""
 
 
+def test_a_folder_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with command("compare", "karate", "--trials", 1, "--out", tmp_path / "file") as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.startswith("error: ")
+    assert len(err.strip().splitlines()) == 1
+
+
 def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     """Interrupted once, killed once, then left alone: the rows are those of an undisturbed run."""
     folder, _ = finished
