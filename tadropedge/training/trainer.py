@@ -210,7 +210,9 @@ class Batch:
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[Outcome]:
         """Run all epochs and read the outcomes."""
-        advance = self._captured() if self.device.type == "cuda" else self.step
+        # The largest eigenvalue is looked for on the host, which a CUDA graph cannot record.
+        recordable = self.device.type == "cuda" and "spectral" not in self.subgraphs.names
+        advance = self._captured() if recordable else self.step
         for epoch in range(int(self.epoch), self.epochs):
             advance()
             if progress is not None:
