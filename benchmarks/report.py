@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ import numpy
 import scipy
 import torch
 import torch_geometric
+
+from tadropedge.provenance import commit, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,24 +23,11 @@ def data_root() -> Path:
     return Path(os.environ.get("TADROPEDGE_DATA", ROOT.parent / "shared" / "data"))
 
 
-def commit() -> str:
-    """The commit that was measured; a copy without its history is told by ``TADROPEDGE_COMMIT``."""
-    if told := os.environ.get("TADROPEDGE_COMMIT"):
-        return told
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-    changed = subprocess.run([*git, "status", "--porcelain", "--", "tadropedge", "benchmarks"], capture_output=True)
-    return (head.stdout.strip() or "unknown") + (" with local changes" if changed.stdout else "")
-
-
 def run_info(device: str = "cpu") -> dict[str, Any]:
     """Commit, machine and versions: what depends on the run and not on the result."""
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, {torch.get_num_threads()} torch threads"
-    if device == "cuda":
-        machine = f"{torch.cuda.get_device_name()}; {machine}"
     return {
         "commit": commit(),
-        "machine": machine,
+        "machine": machine(device),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,

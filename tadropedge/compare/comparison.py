@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +19,7 @@ from tadropedge.compare.results import write_csv, write_results
 from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
 from tadropedge.compare.statistics import honest_rows
 from tadropedge.data.dataset import Dataset
+from tadropedge.provenance import commit, machine
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Space, default_space
@@ -157,14 +156,11 @@ def _convergence(runs: Sequence[Finished]) -> Convergence | None:
 def run_info(started: float, command: str, laboratory: Laboratory) -> dict[str, object]:
     """What depends on the run and not on the result: seconds, commit, machine, versions, command."""
     device = laboratory.dataset.device
-    machine = f"{os.cpu_count()} cores, {platform.machine()}"
-    if device.type == "cuda":
-        machine = f"{torch.cuda.get_device_name(device)}, {machine}"
     return {
         "command": command,
         "seconds": round(time.monotonic() - started, 1),
-        "commit": _commit(),
-        "machine": machine,
+        "commit": commit(),
+        "machine": machine(device.type),
         "device": device.type,
         "versions": {
             "python": platform.python_version(),
@@ -173,17 +169,6 @@ def run_info(started: float, command: str, laboratory: Laboratory) -> dict[str, 
             "scipy": scipy.__version__,
         },
     }
-
-
-def _commit() -> str:
-    """The commit of the package's own checkout, where there is one."""
-    if told := os.environ.get("TADROPEDGE_COMMIT"):
-        return told
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return "not a checkout"
-    head = subprocess.run(["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-    return head.stdout.strip() or "unknown"
 
 
 def write_all(rows: Sequence[Row], run: Mapping[str, object], folder: Path) -> Path:
