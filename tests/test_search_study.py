@@ -319,13 +319,16 @@ def test_ctrl_c_between_batches_leaves_what_is_finished(memory):
     assert len(train.trials) == 32 - 12
 
 
-def test_ctrl_c_waits_for_a_batch_that_is_being_written(monkeypatch, memory):
+def test_ctrl_c_waits_for_a_batch_that_is_being_written(monkeypatch, memory, request):
     storage, original = optuna.storages.InMemoryStorage(), Ledger.write
 
     def write(self, rows):
         signal.raise_signal(signal.SIGINT)
         original(self, rows)
 
+    # A job in the background inherits an ignored SIGINT, and then Python raises nothing: the test brings its own.
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
     before = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "write", write)
