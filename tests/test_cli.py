@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tadropedge.cli import _plain_log, app
+from tadropedge.cli import app
+from tadropedge.cli.progress import plain_log
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.model_file import load_model
@@ -199,8 +200,8 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 
 
-def test_plain_log_is_sparse_and_ends(capsys):
-    line = _plain_log()
+def testplain_log_is_sparse_and_ends(capsys):
+    line = plain_log()
     for done in range(11):
         line("search", done, 10)
     shown = capsys.readouterr().err.splitlines()

@@ -391,6 +391,15 @@ def test_the_file_is_closed_afterwards_unless_it_was_handed_over_open(tmp_path):
     assert repr(search(shared, trials=1)) == repr(search(shared, trials=1))
 
 
+def test_a_journal_holds_the_same_and_survives_half_a_line(tmp_path, memory):
+    path = tmp_path / "deep" / "trials.journal"
+    assert repr(search(path)) == repr(memory[1])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])  # killed while the last trial was written
+    assert repr(search(path)) == repr(memory[1])
+    assert path.read_bytes().startswith(whole[: whole[:-1].rfind(b"\n") + 1])
+
+
 def test_nothing_is_printed(capfd, tmp_path):
     search(tmp_path / "study.db", trials=1)
     assert capfd.readouterr() == ("", "")

@@ -1,0 +1,20 @@
+"""The command line: one file a command; importing this package registers them all."""
+
+from __future__ import annotations
+
+import sys
+
+from tadropedge.cli import compare, report, train
+from tadropedge.cli.app import app
+from tadropedge.errors import TadropedgeError
+
+__all__ = ["app", "compare", "report", "run", "train"]
+
+
+def run() -> None:
+    """Run the command line; bad input is one line and exit code 2."""
+    try:
+        app()
+    except (TadropedgeError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

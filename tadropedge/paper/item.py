@@ -1,0 +1,82 @@
+"""What an item of the paper gets to work with, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from tadropedge.data import load_dataset
+from tadropedge.data.dataset import Dataset
+from tadropedge.errors import lookup
+from tadropedge.paper.recipe import Recipe
+from tadropedge.search.study import open_storage
+
+REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "not reproduced", "cannot be as stated"
+STATUSES = dict.fromkeys((REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE))
+Report = Callable[[str, int, int], None]  # (phase, done, total)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One claim of the paper, judged: ``reason`` holds the measured numbers beside the printed ones.
+
+    >>> Verdict("Cora has 78 components", "reproduced", "78 measured, 78 printed").status
+    'reproduced'
+    """
+
+    claim: str
+    status: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        lookup("status of a verdict", self.status, STATUSES)
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """What an item found.
+
+    ``rows`` are plain values (numbers, strings, lists, tables of them), one row of the item's csv each; NaN is None.
+    ``figures`` maps the stem of a file to the bytes of a PNG. ``notes`` explain, one sentence each.
+    """
+
+    rows: list[dict[str, Any]]
+    verdicts: list[Verdict]
+    figures: dict[str, bytes] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def _silent(phase: str, done: int, total: int) -> None:
+    """No progress display."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Where an item is run: its recipe, a folder for what must survive a kill, a device and the data.
+
+    Everything random follows from ``seed``. ``report(phase, done, total)`` shows progress.
+    """
+
+    recipe: Recipe
+    folder: Path
+    device: str = "cpu"
+    root: Path | None = None
+    seed: int = 0
+    report: Report = _silent
+
+    def dataset(self, name: str, **options: Any) -> Dataset:
+        """A dataset on the device of this run."""
+        return load_dataset(name, root=self.root, **options).to(self.device)
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where edge weights are kept between runs."""
+        return self.folder / "cache"
+
+    def storage(self) -> optuna.storages.BaseStorage:
+        """The finished trainings of this item: an append-only journal."""
+        return open_storage(self.folder / "studies" / f"{self.recipe.name}.journal")

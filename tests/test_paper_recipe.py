@@ -1,0 +1,23 @@
+import pytest
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.paper.item import Verdict
+from tadropedge.paper.recipe import Recipe, load_recipe
+
+
+def test_a_preset_adds_to_the_settings_and_the_fingerprint_follows_them():
+    recipe = load_recipe("components", "quick")
+    assert recipe["datasets"] == ["cora", "citeseer", "pubmed"]
+    assert recipe.fingerprint != load_recipe("components", "paper").fingerprint
+
+
+def test_an_unknown_preset_or_setting_is_named():
+    with pytest.raises(TadropedgeError, match="unknown preset 'fast'; choose from quick, paper"):
+        load_recipe("components", "fast")
+    with pytest.raises(TadropedgeError, match="recipe 'x' has no setting 'epochs' for preset 'quick'"):
+        Recipe("x", "t", "c", "quick", {})["epochs"]
+
+
+def test_a_verdict_has_one_of_three_words():
+    with pytest.raises(TadropedgeError, match="unknown status of a verdict 'maybe'"):
+        Verdict("c", "maybe", "r")
