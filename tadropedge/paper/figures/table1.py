@@ -46,7 +46,8 @@ def measured(rows: Sequence[Row], dataset: str) -> bytes:
         _bands(axis, rows, places)
         axis.set_xlabel(
             "best test accuracy (%) of the trials; bar: printed; orange: below it\n"
-            "circle: no or the combinatorial Laplacian, diamond: normalised"
+            "circle: no or the combinatorial Laplacian, diamond: normalised",
+            fontsize=9,
         )
         return png(figure, f"{dataset}: measured beside printed")
 
@@ -70,7 +71,8 @@ def differences(rows: Sequence[Row], dataset: str) -> bytes:
         _bands(axis, rows, places)
         axis.set_xlabel(
             "points above DropEdge at the same budget, 95 % interval; grey: undecided\n"
-            "circle: combinatorial Laplacian, diamond: normalised"
+            "circle: combinatorial Laplacian, diamond: normalised",
+            fontsize=9,
         )
         return png(figure, f"{dataset}: honest protocol")
 

@@ -206,13 +206,14 @@ def _settings(recipe: Recipe) -> str:
 
 
 def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
-    """Seconds of search and retraining by dataset, of all cells of this recipe and all runs."""
+    """Seconds of search and retraining by dataset and Laplacian, of all cells of this recipe and all runs."""
     names = {cell.name for cell in cells}
     total: dict[str, dict[str, float]] = {}
     for part, phases in clock.seconds.items():
-        dataset, cell, _ = part.split("/")
+        dataset, cell, laplacian = part.split("/")
         if f"{dataset}/{cell}" in names:
             sums = total.setdefault(dataset, {})
             for phase, seconds in phases.items():
-                sums[phase] = round(sums.get(phase, 0.0) + seconds, 1)
+                label = f"{phase}, {laplacian}"
+                sums[label] = round(sums.get(label, 0.0) + seconds, 1)
     return total
