@@ -7,6 +7,7 @@ and every hidden layer, never the raw features.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -87,13 +88,14 @@ class Backbone:
 
 def stack_initial(layers: Sequence[GraphConvolution], seeds: Sequence[int], device: torch.device) -> Parameters:
     """Draw every layer's parameters from one generator a seed, and stack the trials."""
-    drawn: dict[str, list[Tensor]] = {}
-    for seed in seeds:
+
+    def drawn(seed: int) -> Parameters:
         generator = torch.Generator().manual_seed(seed % 2**63)
-        for layer in layers:
-            for key, shape in layer.shapes().items():
-                drawn.setdefault(key, []).append(layer.initial(key, shape, generator))
-    return {key: torch.stack(values).to(device) for key, values in drawn.items()}
+        return {key: layer.initial(key, shape, generator) for layer in layers for key, shape in layer.shapes().items()}
+
+    with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
+        starts = list(pool.map(drawn, seeds))
+    return {key: torch.stack([start[key] for start in starts]).to(device) for key in starts[0]}
 
 
 def _chain(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Tensor:
