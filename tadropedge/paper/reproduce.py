@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import scipy
 import torch
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, Verdict
@@ -72,7 +73,10 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
     module = item_module(recipe.name)
     parts = tuple(run.parts)
     bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, parts)
-    found: Item = module.run(bench)
+    with warnings.catch_warnings():
+        # Said once for a whole item of the paper would be enough; the notes of Table 1 do.
+        warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
+        found: Item = module.run(bench)
     figures = []
     for stem, content in found.figures.items():
         name = stem if stem.startswith(recipe.name) else f"{recipe.name}-{stem}"

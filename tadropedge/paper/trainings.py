@@ -186,9 +186,7 @@ class Repeats:
         """How many trainings that is."""
         return len(self._bases) * self.seeds
 
-    def run(
-        self, storage: optuna.storages.BaseStorage, show: Callable[[int], None]
-    ) -> dict[str, list[Finished]]:
+    def run(self, storage: optuna.storages.BaseStorage, show: Callable[[int], None]) -> dict[str, list[Finished]]:
         """The finished trainings by name, replicate by replicate; what the storage holds is not run again."""
         settings = {"seed": self.seed, **fixed_settings(self.laboratory)}
         jobs: dict[str, list[Job]] = {}

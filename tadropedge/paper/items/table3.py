@@ -28,6 +28,8 @@ from tadropedge.training.laboratory import Laboratory
 
 Row = dict[str, Any]
 
+TOLERANCE = 0.005  # below the printed accuracy
+
 
 def run(bench: Bench) -> Item:
     """Both noises on the same graphs."""
@@ -121,15 +123,16 @@ def _reachable(mine: Mapping[str, Row], noise: str) -> Verdict:
     printed = {method: row["printed"] for method, row in mine.items() if row["printed"] is not None}
     low = min(printed.values())
     numbers = ", ".join(f"{method} {mine[method]['best_mean']:.3f} ({value:.3f})" for method, value in printed.items())
-    bound = f"{first['bayes']:.3f} ({first['bayes_low']:.3f} to {first['bayes_high']:.3f} over {first['graphs']} graphs)"
-    if first["bayes"] < low:
+    bound = (
+        f"{first['bayes']:.3f} ({first['bayes_low']:.3f} to {first['bayes_high']:.3f} over {first['graphs']} graphs)"
+    )
+    reached = all(mine[method]["best_mean"] >= value - TOLERANCE for method, value in printed.items())
+    status, reason = REPRODUCED if reached else NOT_REPRODUCED, f"Bayes bound {bound}"
+    if noise == "stated" and first["bayes"] < low:
         status = IMPOSSIBLE
         reason = f"the Bayes-optimal classifier scores {bound}, below every printed accuracy ({low:.3f} or more)"
-    else:
-        status = REPRODUCED if all(mine[m]["best_mean"] >= value - 0.005 for m, value in printed.items()) else NOT_REPRODUCED
-        reason = f"Bayes bound {bound}"
     return Verdict(
-        f"accuracies of {low:.3f} to {max(printed.values()):.3f} with the {noise} noise {first['deviation']:g}",
+        f"accuracies of {low:.3f} to {max(printed.values()):.3f} with the {noise} noise ({first['deviation']:g})",
         status,
         f"{reason}; best of {first['trials']} trials, averaged over graphs, measured (printed): {numbers}",
     )
