@@ -322,6 +322,8 @@ def test_output_variance_is_the_variance_of_the_outputs_in_any_batch():
     outputs = two_hops(shift_operator(graph, keep)).double()
     assert found.value == pytest.approx(float(outputs.var(dim=0).sum() / 3), rel=1e-6)
     assert found.terms.shape == (24,)
+    whole = two_hops(shift_operator(graph)).double()
+    torch.testing.assert_close(found.deviations, (outputs - whole).square().sum(dim=(1, 2)) / 3)
     for batch in (1, 7, 25):
         again = diagnostics.output_variance(two_hops, graph, keep_prob, samples=25, seed=3, batch=batch)
         assert again.value == pytest.approx(found.value, rel=1e-6)
@@ -344,5 +346,5 @@ def test_a_network_of_the_wrong_shape_is_named():
     graph = graphs.ZOO["karate"]
     with pytest.raises(TadropedgeError, match=r"must return outputs \[4, 34, F\] for 4 subgraphs, got shape \[4\]"):
         diagnostics.output_variance(
-            lambda shift: torch.zeros(4), graph, torch.ones(graph.num_edges), samples=6, batch=4
+            lambda shift: torch.zeros(shift.values.shape[0]), graph, torch.ones(graph.num_edges), samples=6, batch=4
         )

@@ -18,14 +18,17 @@ Network = Callable[[ShiftOperator], Tensor]  # subgraphs [T] -> outputs [T, N, F
 
 @dataclass(frozen=True, eq=False)
 class OutputVariance:
-    """``value``: the estimate, without bias; ``standard_error`` of it; ``terms [samples − 1]``: what it is the mean of.
+    """What :func:`output_variance` found.
 
-    Two methods that were measured with the same seed share their coins, so their terms come in pairs.
+    ``value`` is the estimate, without bias, and ``standard_error`` its error; ``terms [samples − 1]`` is what it is the
+    mean of. ``deviations [samples]`` are the squared distances from the output on the whole graph instead of from the
+    mean output. Two methods that were measured with the same seed share their coins, so both come in pairs.
     """
 
     value: float
     standard_error: float
     terms: Tensor
+    deviations: Tensor
 
 
 def output_variance(
@@ -58,7 +61,10 @@ def output_variance(
     batch = check_integer("batch", batch, least=1)
     mean: Tensor | None = None
     terms: list[Tensor] = []
+    deviations: list[Tensor] = []
     with torch.no_grad():
+        everything = torch.ones(1, graph.num_edges, dtype=torch.bool, device=graph.device)
+        whole = network(shift_operator(graph, everything, normalization=normalization)).to(torch.float64)
         for start in range(0, samples, batch):
             epochs = range(start, min(start + batch, samples))
             keep = torch.stack([sample_edges(prob, seed=seed, epoch=epoch) for epoch in epochs])
@@ -68,6 +74,7 @@ def output_variance(
                     f"the network must return outputs [{len(epochs)}, {graph.num_nodes}, F] for {len(epochs)} "
                     f"subgraphs, got shape {list(outputs.shape)}"
                 )
+            deviations.append((outputs - whole).square().sum(dim=(1, 2)) / outputs.shape[-1])
             for number, output in zip(epochs, outputs.to(torch.float64), strict=True):
                 if mean is None:
                     mean = output.clone()
@@ -76,4 +83,5 @@ def output_variance(
                 terms.append(step.square().sum() * (number / (number + 1) / output.shape[-1]))
                 mean += step / (number + 1)
     found = torch.stack(terms).cpu()
-    return OutputVariance(float(found.mean()), float(found.std() / len(found) ** 0.5), found)
+    error = float(found.std() / len(found) ** 0.5)
+    return OutputVariance(float(found.mean()), error, found, torch.cat(deviations).cpu())
