@@ -151,13 +151,13 @@ class Search:
         return table, fresh
 
 
-class Unfinished(TadropedgeError):
+class UnfinishedError(TadropedgeError):
     """A training was asked for where none may be run."""
 
 
 def no_training(trials: Sequence[Trial]) -> list[Any]:
     """Stands for the trainer where only finished trainings are looked at."""
-    raise Unfinished(f"{len(trials)} trainings are not finished")
+    raise UnfinishedError(f"{len(trials)} trainings are not finished")
 
 
 @dataclass

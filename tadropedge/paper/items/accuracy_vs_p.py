@@ -70,7 +70,7 @@ def rows_of(found: Mapping[str, Any], shares: Mapping[str, float], names: Mappin
 
 
 def judge(rows: Sequence[Row], recipe: Recipe) -> list[Verdict]:
-    """Is TADropEdge above DropEdge in almost all scenarios?"""
+    """Whether TADropEdge is above DropEdge in almost all scenarios."""
     verdicts = []
     for budget, words in BUDGETS.items():
         said, holds = [], False

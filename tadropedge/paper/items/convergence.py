@@ -119,7 +119,7 @@ def judge(rows: Sequence[Row], keep_prob: float) -> list[Verdict]:
             mine = [row for row in rows if row["laplacian"] == laplacian]
             parts, everywhere = [], True
             for loss, name in LOSSES.items():
-                for kind, word in (("mean", "faster"), ("smallest", "lower")):
+                for kind in ("mean", "smallest"):
                     found = [row[f"{kind}_{loss}_{budget}"] for row in mine if f"{kind}_{loss}_{budget}" in row]
                     everywhere = everywhere and all(map(surely_below, found))
                     parts.append(f"{kind} {name} loss {counted(found)}")

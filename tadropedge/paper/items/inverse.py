@@ -55,7 +55,8 @@ def over_p(found: Mapping[str, Array], keep_probs: Sequence[float]) -> dict[str,
     """Inverse minus each rival, averaged over p within a seed."""
 
     def mean(method: str) -> Array:
-        return np.mean([found[f"{method}/{p:g}"] for p in keep_probs], axis=0, dtype=np.float64)
+        averaged: Array = np.mean([found[f"{method}/{p:g}"] for p in keep_probs], axis=0)
+        return averaged
 
     inverse = mean("inverse-cdf")
     return gaps({rival: (inverse, mean(rival)) for rival in RIVALS})

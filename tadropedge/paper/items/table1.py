@@ -22,7 +22,7 @@ from tadropedge.paper.figures.table1 import draw
 from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items.table1_claims import judge, notes, tables
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.trainings import Search, Stopwatch, Tally, Unfinished, no_training
+from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
 from tadropedge.search.protocol import adaptive
 from tadropedge.search.space import Space
 from tadropedge.training.config import Architecture
@@ -69,7 +69,7 @@ def run(bench: Bench) -> Item:
         for cell in mine:
             try:
                 rows += _cell_rows(bench, cell, _searches(bench, cell, data), storage, clock, tally, cell in wanted)
-            except Unfinished:  # it belongs to another part
+            except UnfinishedError:  # it belongs to another part
                 continue
             finished += 1
     methods = len(recipe["methods"])
@@ -138,8 +138,8 @@ def _trainings(recipe: Recipe, cell: Cell) -> int:
     methods, laplacians = recipe["methods"], len(recipe["laplacians"])
     drop = sum(adaptive(method) for method in methods)
     alone = len(methods) - drop
-    search, seeds = recipe["trials"], recipe["seeds"][cell.dataset]
-    return (alone + drop * laplacians) * search + (alone + 2 * drop * laplacians) * int(seeds)
+    trials, seeds = int(recipe["trials"]), int(recipe["seeds"][cell.dataset])
+    return (alone + drop * laplacians) * trials + (alone + 2 * drop * laplacians) * seeds
 
 
 def _cell_rows(

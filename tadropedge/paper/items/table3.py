@@ -53,8 +53,8 @@ def run(bench: Bench) -> Item:
     notes = [
         "The Bayes bound is the accuracy of the classifier that knows the graph, the sources and the noise.",
         "The unit is a graph: intervals speak of new graphs of the same kind.",
-        f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated so "
-        "that the tuned model without dropping scores about what the paper prints.",
+        f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated "
+        "so that the tuned model without dropping scores about what the paper prints.",
     ]
     return Item(rows, judge(rows), draw(rows), notes, run={"seconds_of": clock.seconds})
 
@@ -108,7 +108,7 @@ def _rows(
 
 
 def judge(rows: Sequence[Row]) -> list[Verdict]:
-    """Can the printed numbers be reached, and does TADropEdge outperform DropEdge where they can?"""
+    """Whether the printed numbers can be reached, and whether TADropEdge outperforms DropEdge where they can."""
     verdicts = []
     for noise in dict.fromkeys(row["noise"] for row in rows):
         mine = {row["method"]: row for row in rows if row["noise"] == noise}
@@ -174,7 +174,8 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
             gap = plus_minus(points(honest["difference"]), honest["difference_low"], honest["difference_high"])
             cells.append([
                 *(row["method"], percent(row["printed"], 1), percent(row["best_mean"], 1)),
-                *(percent(row["best_of_graphs"], 1), plus_minus(percent(honest["mean"]), honest["low"], honest["high"])),
+                percent(row["best_of_graphs"], 1),
+                plus_minus(percent(honest["mean"]), honest["low"], honest["high"]),
                 *(gap if honest["difference"] is not None else NOTHING, percent(row["bayes"], 1)),
             ])  # fmt: skip
         deviation = next(row["deviation"] for row in rows if row["noise"] == noise)
