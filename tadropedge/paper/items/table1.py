@@ -215,5 +215,5 @@ def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, flo
             sums = total.setdefault(dataset, {})
             for phase, seconds in phases.items():
                 label = f"{phase}, {laplacian}"
-                sums[label] = round(sums.get(label, 0.0) + seconds, 1)
-    return total
+                sums[label] = sums.get(label, 0.0) + seconds
+    return {dataset: {label: round(seconds, 1) for label, seconds in sums.items()} for dataset, sums in total.items()}

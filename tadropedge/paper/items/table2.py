@@ -99,7 +99,7 @@ def judge(rows: Sequence[Row]) -> list[Verdict]:
         mine = [row for row in rows if row["dataset"] == dataset]
         ours = [row for row in mine if row["row"].startswith("TADropEdge")]
         others = [row for row in mine if row not in ours]
-        if not ours:
+        if not ours or not others:
             continue
         best, rival = (max(group, key=lambda row: row["accuracy"]) for group in (ours, others))
         verdicts.append(
