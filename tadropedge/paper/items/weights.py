@@ -70,8 +70,8 @@ def judge_gamma(row: Mapping[str, Any]) -> Verdict:
         f"around γ = {gamma:g}",
         gamma / DECADE <= knee <= gamma * DECADE,
         f"the curve of sorted weights turns upwards at {knee:.1e}, above which are {row['share_above_knee']:.2%} of "
-        f"the edges; {row['share_above_gamma']:.2%} ({row['above_gamma']:,} of {row['entries']:,} pairs) have ω ≥ γ; the "
-        f"98 % quantile is {row['quantile_0.98']:.1e}",
+        f"the edges; {row['share_above_gamma']:.2%} ({row['above_gamma']:,} of {row['entries']:,} pairs) have ω ≥ γ; "
+        f"the 98 % quantile is {row['quantile_0.98']:.1e}",
     )
 
 
