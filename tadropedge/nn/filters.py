@@ -53,6 +53,16 @@ class FilterNetwork:
         """There are no running statistics."""
         return {}
 
+    def taps(self, parameters: Parameters) -> list[Tensor]:
+        """The filter taps b_k^(fg) of each layer, ``[..., F_ℓ, F_(ℓ−1), K + 1]``, as the paper numbers them.
+
+        >>> network = FilterNetwork(layers=2, order=5, num_nodes=4, num_features=1, hidden=8, num_classes=3)
+        >>> [list(taps.shape) for taps in network.taps(network.initial([0], torch.device("cpu")))]
+        [[1, 8, 1, 6], [1, 8, 8, 6]]
+        """
+        weights = (parameters[f"filter{layer}.weight"] for layer in range(self.layers))
+        return [weight.unflatten(-2, (self.order + 1, -1)).transpose(-3, -1) for weight in weights]
+
     @property
     def draws(self) -> int:
         """The number of layers that could have a subgraph of their own."""

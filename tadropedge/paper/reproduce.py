@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +18,13 @@ import numpy as np
 import scipy
 import torch
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, Verdict
 from tadropedge.paper.readme import readme
 from tadropedge.paper.recipe import Recipe, load_recipe
-from tadropedge.paper.registry import item_module, named_items
+from tadropedge.paper.registry import ITEMS, item_module, named_items
 from tadropedge.paper.report import write_page
 from tadropedge.provenance import commit, machine
 
@@ -54,16 +55,22 @@ def reproduce(name: str, run: Run) -> Document:
     """Run one item, or all of them, and return what the folder then holds."""
     names = named_items(name)
     _check_parts(names, run.parts)
-    path = run.out / "results.json"
-    document = read_document(path) if path.exists() else {}
+    document = stored(run.out)
     for item in names:
         recipe = load_recipe(item, run.preset)
         if not run.again and not run.parts and _finished(document.get(item), recipe, run.seed):
             run.say(f"{item} is finished in '{run.out}' and not run again (--again does)")
             continue
-        document[item] = run_item(recipe, run)
+        entry = run_item(recipe, run)
+        document = {**stored(run.out), item: entry}  # read again: another process may have added an item
         write_folder(document, run.out)
     return document
+
+
+def stored(out: Path) -> Document:
+    """What a folder holds; nothing where there is none."""
+    path = out / "results.json"
+    return read_document(path) if path.exists() else {}
 
 
 def run_item(recipe: Recipe, run: Run) -> Entry:
@@ -72,7 +79,10 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
     module = item_module(recipe.name)
     parts = tuple(run.parts)
     bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, parts)
-    found: Item = module.run(bench)
+    with warnings.catch_warnings():
+        # Said once for a whole item of the paper would be enough; the notes of Table 1 do.
+        warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
+        found: Item = module.run(bench)
     figures = []
     for stem, content in found.figures.items():
         name = stem if stem.startswith(recipe.name) else f"{recipe.name}-{stem}"
@@ -84,6 +94,7 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
 
 def write_folder(document: Document, out: Path) -> Path:
     """Write ``results.json``, then what is made from it; return the page's path."""
+    document = {name: document[name] for name in ITEMS if name in document}
     write_document(document, out / "results.json")
     write_atomic(out / "README.md", readme(document).encode())
     return write_page(document, out)

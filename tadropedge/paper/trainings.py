@@ -169,13 +169,13 @@ class Search:
         return min(self.most_seeds, math.ceil(1.1 * seeds * (widest / self.half_width) ** 2))
 
 
-class Unfinished(TadropedgeError):
+class UnfinishedError(TadropedgeError):
     """A training was asked for where none may be run."""
 
 
 def no_training(trials: Sequence[Trial]) -> list[Any]:
     """Stands for the trainer where only finished trainings are looked at."""
-    raise Unfinished(f"{len(trials)} trainings are not finished")
+    raise UnfinishedError(f"{len(trials)} trainings are not finished")
 
 
 @dataclass

@@ -7,7 +7,7 @@ the topology are run with both Laplacians; the others do not depend on it and ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -22,7 +22,7 @@ from tadropedge.paper.figures.table1 import draw
 from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items.table1_claims import judge, notes, tables
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.trainings import Search, Stopwatch, Tally, Unfinished, no_training
+from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
 from tadropedge.search.protocol import adaptive
 from tadropedge.search.space import Space
 from tadropedge.spectrum import LAPLACIANS
@@ -46,6 +46,12 @@ class Cell:
     def name(self) -> str:
         """As ``--part`` names it."""
         return f"{self.dataset}/{self.backbone}-{self.layers}"
+
+    def trained(self, recipe: Recipe) -> Cell:
+        """The cell whose trainings are this one's: JKNet and IncepGCN of three layers are one function."""
+        twin = replace(self, backbone="jknet")
+        same = (self.backbone, self.layers) == ("incepgcn", 3) and space_of(recipe, self) == space_of(recipe, twin)
+        return twin if same else self
 
     def inside(self, part: str, laplacian: str = "") -> bool:
         """Whether a part holds this cell, or its trainings with one Laplacian.
@@ -128,7 +134,8 @@ def space_of(recipe: Recipe, cell: Cell) -> Space:
 def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str, Search]]:
     """One search for each Laplacian; the first runs the methods that have none too."""
     recipe = bench.recipe
-    architecture = Architecture(cell.backbone, cell.layers, recipe["hidden"])
+    trained = cell.trained(recipe)
+    architecture = Architecture(trained.backbone, cell.layers, recipe["hidden"])
     for place, laplacian in enumerate(recipe["laplacians"]):
         laboratory = Laboratory(
             dataset,
@@ -148,7 +155,7 @@ def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str,
                 methods,
                 recipe["trials"],
                 seeds,
-                f"{cell.name}/{laplacian}",
+                f"{trained.name}/{laplacian}",
                 most_seeds=most,
                 half_width=recipe["half_width"],
             ),
@@ -184,12 +191,14 @@ def _cell_rows(
             table, fresh = search.run(
                 bench.seed, storage, lap, tally.show if now else _nothing, train=None if now else no_training
             )
-        except Unfinished:  # it belongs to another part
+        except UnfinishedError:  # it belongs to another part
             whole = False
             continue
         tally.add(search.count if now else 0)
         for row in make_rows(search.laboratory, table, fresh):
-            rows.append(_row(plain(row), bench.recipe, laplacian if adaptive(row.method) else None))
+            own: Any = plain(row)
+            own["backbone"] = cell.backbone
+            rows.append(_row(own, bench.recipe, laplacian if adaptive(row.method) else None))
     return rows, whole
 
 
@@ -242,5 +251,5 @@ def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, flo
             sums = total.setdefault(dataset, {})
             for phase, seconds in phases.items():
                 label = f"{phase}, {laplacian}"
-                sums[label] = round(sums.get(label, 0.0) + seconds, 1)
-    return total
+                sums[label] = sums.get(label, 0.0) + seconds
+    return {dataset: {label: round(seconds, 1) for label, seconds in sums.items()} for dataset, sums in total.items()}

@@ -106,6 +106,7 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "Holm's correction is for the three strategies of one dataset, backbone, depth and Laplacian.",
         "JKNet and IncepGCN of 3 layers are the same function in the DropEdge code that the paper builds on: the gap "
         "between the two printed columns (up to 0.6 points) is noise of the search.",
+        "Where the number of classes falls inside a repeated eigenvalue of a component, its whole eigenspace is used.",
         "The best test accuracy of many trials is higher than what new data would show; it is here to stand beside the "
         "printed numbers.",
     ]

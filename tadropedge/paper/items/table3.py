@@ -28,6 +28,8 @@ from tadropedge.training.laboratory import Laboratory
 
 Row = dict[str, Any]
 
+TOLERANCE = 0.005  # below the printed accuracy
+
 
 def run(bench: Bench) -> Item:
     """Both noises on the same graphs."""
@@ -51,8 +53,8 @@ def run(bench: Bench) -> Item:
     notes = [
         "The Bayes bound is the accuracy of the classifier that knows the graph, the sources and the noise.",
         "The unit is a graph: intervals speak of new graphs of the same kind.",
-        f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated so "
-        "that the tuned model without dropping scores about what the paper prints.",
+        f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated "
+        "so that the tuned model without dropping scores about what the paper prints.",
     ]
     return Item(rows, judge(rows), draw(rows), notes, run={"seconds_of": clock.seconds})
 
@@ -106,7 +108,7 @@ def _rows(
 
 
 def judge(rows: Sequence[Row]) -> list[Verdict]:
-    """Can the printed numbers be reached, and does TADropEdge outperform DropEdge where they can?"""
+    """Whether the printed numbers can be reached, and whether TADropEdge outperforms DropEdge where they can."""
     verdicts = []
     for noise in dict.fromkeys(row["noise"] for row in rows):
         mine = {row["method"]: row for row in rows if row["noise"] == noise}
@@ -121,15 +123,16 @@ def _reachable(mine: Mapping[str, Row], noise: str) -> Verdict:
     printed = {method: row["printed"] for method, row in mine.items() if row["printed"] is not None}
     low = min(printed.values())
     numbers = ", ".join(f"{method} {mine[method]['best_mean']:.3f} ({value:.3f})" for method, value in printed.items())
-    bound = f"{first['bayes']:.3f} ({first['bayes_low']:.3f} to {first['bayes_high']:.3f} over {first['graphs']} graphs)"
-    if first["bayes"] < low:
+    bound = (
+        f"{first['bayes']:.3f} ({first['bayes_low']:.3f} to {first['bayes_high']:.3f} over {first['graphs']} graphs)"
+    )
+    reached = all(mine[method]["best_mean"] >= value - TOLERANCE for method, value in printed.items())
+    status, reason = REPRODUCED if reached else NOT_REPRODUCED, f"Bayes bound {bound}"
+    if noise == "stated" and first["bayes"] < low:
         status = IMPOSSIBLE
         reason = f"the Bayes-optimal classifier scores {bound}, below every printed accuracy ({low:.3f} or more)"
-    else:
-        status = REPRODUCED if all(mine[m]["best_mean"] >= value - 0.005 for m, value in printed.items()) else NOT_REPRODUCED
-        reason = f"Bayes bound {bound}"
     return Verdict(
-        f"accuracies of {low:.3f} to {max(printed.values()):.3f} with the {noise} noise {first['deviation']:g}",
+        f"accuracies of {low:.3f} to {max(printed.values()):.3f} with the {noise} noise ({first['deviation']:g})",
         status,
         f"{reason}; best of {first['trials']} trials, averaged over graphs, measured (printed): {numbers}",
     )
@@ -171,7 +174,8 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
             gap = plus_minus(points(honest["difference"]), honest["difference_low"], honest["difference_high"])
             cells.append([
                 *(row["method"], percent(row["printed"], 1), percent(row["best_mean"], 1)),
-                *(percent(row["best_of_graphs"], 1), plus_minus(percent(honest["mean"]), honest["low"], honest["high"])),
+                percent(row["best_of_graphs"], 1),
+                plus_minus(percent(honest["mean"]), honest["low"], honest["high"]),
                 *(gap if honest["difference"] is not None else NOTHING, percent(row["bayes"], 1)),
             ])  # fmt: skip
         deviation = next(row["deviation"] for row in rows if row["noise"] == noise)

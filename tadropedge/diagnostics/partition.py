@@ -1,0 +1,152 @@
+"""How well a partition fits a graph, and how far the low modes of two graphs are apart (Proposition 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError, check_device, check_integer, check_length
+from tadropedge.graph import Graph, check_graph
+from tadropedge.shift import shift_operator
+
+ORTHONORMAL = 1e-6
+
+
+def low_modes(graph: Graph, q: int, keep: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """All eigenvalues ``[..., N]`` and the q lowest eigenvectors ``[..., N, q]`` of D − A, dense in float64: O(N³).
+
+    Unlike the weights, which treat each component for itself, this is the spectrum of the whole graph, or of its
+    subgraphs given by a mask ``keep [..., M]``.
+
+    >>> values, modes = low_modes(Graph.from_edge_index([[0, 2], [1, 3]]), q=2)
+    >>> values.round(decimals=6).abs().tolist(), modes.shape
+    ([0.0, 0.0, 2.0, 2.0], torch.Size([4, 2]))
+    """
+    check_graph(graph)
+    if check_integer("q", q, least=1) > graph.num_nodes:
+        raise TadropedgeError(f"q={q} is larger than the number of nodes, {graph.num_nodes}")
+    laplacian = shift_operator(graph, keep, normalization="laplacian", dtype=torch.float64).to_dense()
+    values, vectors = torch.linalg.eigh(laplacian)
+    return values, vectors[..., :q]
+
+
+def subspace_distance(first: Tensor, second: Tensor) -> Tensor:
+    """√(Σ_(κ<q) Σ_(i≥q) |u_κ · u'_i|²), the distance of two subspaces given by orthonormal bases ``[..., N, q]``.
+
+    It is ‖(I − U Uᵀ) U'‖_F, which needs no other eigenvectors, and the root of the sum of the squared sines of the
+    principal angles. A metric on q-dimensional subspaces, from 0 to √min(q, N − q).
+
+    >>> plane = torch.eye(3)[:, :2]
+    >>> subspace_distance(plane, plane[:, [1, 0]]).item(), subspace_distance(plane, torch.eye(3)[:, 1:]).item()
+    (0.0, 1.0)
+    """
+    first, second = _orthonormal("first", first), _orthonormal("second", second)
+    if first.shape[-2:] != second.shape[-2:]:
+        raise TadropedgeError(
+            f"two subspaces of the same dimension are needed, got bases of shape {list(first.shape)} "
+            f"and {list(second.shape)}"
+        )
+    distance: Tensor = torch.linalg.matrix_norm(second - first @ (first.mT @ second))
+    return distance
+
+
+def relative_subgraph_degree(graph: Graph, clusters: Tensor, keep: Tensor | None = None) -> Tensor:
+    """β(G_κ) = |E(G, G_κ)| / √|V(G_κ)| of each cluster, float64 ``[..., q]``.
+
+    ``clusters [N]`` numbers the cluster of each node from 0 to q − 1; E(G, G_κ) are the edges that leave cluster κ. The
+    edges of a weighted graph count with their weights, for which Proposition 1 holds as well.
+
+    >>> graph = Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 4]])
+    >>> relative_subgraph_degree(graph, torch.tensor([0, 0, 0, 0, 1])).tolist()
+    [0.5, 1.0]
+    """
+    check_graph(graph)
+    sizes = _cluster_sizes(graph, clusters)
+    low, high = clusters[graph.pairs]
+    values = (
+        torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device) if graph.weight is None else graph.weight
+    )
+    leaving = torch.where(low != high, values, 0.0)
+    if keep is not None:
+        check_length("keep", keep, graph.num_edges, "edge of the graph")
+        check_device("keep", keep, graph.device, "the graph")
+        leaving = leaving * keep
+    counts = leaving.new_zeros((*leaving.shape[:-1], len(sizes)))
+    counts.scatter_add_(-1, low.expand_as(leaving), leaving)
+    counts.scatter_add_(-1, high.expand_as(leaving), leaving)
+    return counts / sizes.sqrt()
+
+
+@dataclass(frozen=True, eq=False)
+class Realizability:
+    """How well a q-partition fits a graph, or each of a batch of subgraphs ``[...]``.
+
+    * ``alpha``: the smallest α for which the partition is α-realizable, infinite where λ_q = 0;
+    * ``mean_degree``: β̄, the root mean square of the relative subgraph degrees;
+    * ``next_value``: λ_q, the lowest eigenvalue of D − A beyond the first q;
+    * ``modes [..., N, q]``: the q lowest eigenvectors, from which the distance is measured.
+    """
+
+    alpha: Tensor
+    mean_degree: Tensor
+    next_value: Tensor
+    modes: Tensor
+
+    def bound(self, other: Realizability) -> Tensor:
+        """α + α' of Proposition 1, which no distance between the two subspaces of low modes exceeds."""
+        return self.alpha + other.alpha
+
+    @property
+    def largest_distance(self) -> float:
+        """√min(q, N − q), which no distance exceeds at all: a larger bound says nothing."""
+        nodes, q = self.modes.shape[-2:]
+        return math.sqrt(min(q, nodes - q))
+
+
+def alpha_realizable(graph: Graph, clusters: Tensor, keep: Tensor | None = None) -> Realizability:
+    """The smallest α with β̄ ≤ α λ_q / √(2 q): how well the q ``clusters [N]`` fit the graph. Dense, O(N³).
+
+    Dropping edges inside clusters leaves β̄ as it is and can only lower λ_q, so α can only grow.
+
+    >>> graph = Graph.from_edge_index([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])  # two triangles and an edge
+    >>> fit = alpha_realizable(graph, torch.tensor([0, 0, 0, 1, 1, 1]))
+    >>> round(fit.alpha.item(), 4)  # β̄ = 1 / √3, λ_2 = 3, q = 2
+    0.3849
+    """
+    beta = relative_subgraph_degree(graph, clusters, keep)
+    q = beta.shape[-1]
+    if q >= graph.num_nodes:
+        raise TadropedgeError(f"{q} clusters of {graph.num_nodes} nodes leave no eigenvalue beyond the first {q}")
+    values, modes = low_modes(graph, q, keep)
+    mean = beta.square().mean(dim=-1).sqrt()
+    # An eigenvalue that is zero but for rounding means more than q components.
+    zero = values[..., q] <= 1e-12 * values[..., -1].clamp_min(1.0) * graph.num_nodes
+    beyond = torch.where(zero, 0.0, values[..., q])
+    alpha = torch.where(zero, torch.inf, mean * math.sqrt(2 * q) / torch.where(zero, 1.0, beyond))
+    return Realizability(alpha, mean, beyond, modes)
+
+
+def _cluster_sizes(graph: Graph, clusters: Tensor) -> Tensor:
+    """The number of nodes of each cluster; none may be empty."""
+    check_length("clusters", clusters, graph.num_nodes, "node")
+    check_device("clusters", clusters, graph.device, "the graph")
+    if clusters.dtype != torch.int64 or clusters.dim() != 1 or int(clusters.min()) < 0:
+        raise TadropedgeError(f"clusters must be int64 numbers from 0, one for each node, got {clusters.dtype}")
+    sizes = torch.bincount(clusters)
+    if not bool((sizes > 0).all()):
+        raise TadropedgeError(f"cluster {int((sizes == 0).nonzero()[0])} has no nodes: number the clusters from 0")
+    return sizes.to(torch.float64)
+
+
+def _orthonormal(name: str, basis: Tensor) -> Tensor:
+    if not isinstance(basis, Tensor) or basis.dim() < 2 or basis.shape[-1] > basis.shape[-2]:
+        got = list(basis.shape) if isinstance(basis, Tensor) else type(basis).__name__
+        raise TadropedgeError(f"{name} must be a basis [..., N, q] with q <= N, got {got}")
+    basis = basis.to(torch.float64)
+    identity = torch.eye(basis.shape[-1], dtype=torch.float64, device=basis.device)
+    if not bool(((basis.mT @ basis - identity).abs() <= ORTHONORMAL).all()):
+        raise TadropedgeError(f"the columns of {name} must be orthonormal, as eigenvectors are")
+    return basis
