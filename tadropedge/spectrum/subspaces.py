@@ -28,7 +28,8 @@ class Subspaces:
 
     ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
     are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
-    which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue.
+    which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue; ``solver``: who
+    found them.
     """
 
     block: Block
@@ -37,6 +38,7 @@ class Subspaces:
     counts: Integers
     error: Floats
     widened: Flags
+    solver: str
 
 
 def cluster_subspaces(
@@ -83,7 +85,7 @@ def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
     above = np.concatenate((values, np.full((block.count, 1), np.inf)), axis=1)
     rows = np.arange(block.count)
     gap = above[rows, counts] - values[rows, counts - 1]
-    return Subspaces(block, values, vectors, counts, 8 * EPSILON * norms / gap, widened)
+    return Subspaces(block, values, vectors, counts, 8 * EPSILON * norms / gap, widened, "dense")
 
 
 def _one_by_one(block: Block, clusters: Clusters, laplacian: str, solver: str, tolerance: float) -> Iterator[Subspaces]:
@@ -116,4 +118,5 @@ def _one_by_one(block: Block, clusters: Clusters, laplacian: str, solver: str, t
             np.array([found.vectors.shape[1]]),
             np.array([found.error]),
             np.array([found.widened]),
+            found.solver,
         )
