@@ -46,7 +46,7 @@ def spectrum(survey: Survey, name: str) -> bytes:
         axis.vlines(index, 0, values, color=GREY, linewidth=1)
         for inside, colour, label in ((index < chosen, BLUE, f"used: q = {chosen}"), (index >= chosen, QUIET, "above")):
             if inside.any():
-                axis.plot(index[inside], values[inside], "o", color=colour, markersize=6, label=label)
+                axis.plot(index[inside], values[inside], "o", color=colour, markersize=6, label=label, clip_on=False)
         axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {survey.request.laplacian}")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_ylim(0, 1.08 * float(values.max()) or 1.0)
@@ -91,7 +91,7 @@ def picture(survey: Survey, name: str, gamma: float, places: Floats) -> bytes:
         axis = figure.subplots()
         thin = float(np.clip(40 / np.sqrt(len(order)), 0.25, 1.2))
         axis.add_collection(LineCollection(list(lines[quiet]), colors=GREY, linewidths=thin, zorder=1))
-        dot = float(np.clip(120 / np.sqrt(len(places)), 1.2, 7))
+        dot = float(np.clip(80 / np.sqrt(len(places)), 1, 7))
         axis.plot(*places.T, "o", color=INK, markersize=dot, markeredgewidth=0, zorder=2)
         if len(critical):
             scale = LogNorm(gamma, max(float(weights.max()), gamma * (1 + 1e-9)))

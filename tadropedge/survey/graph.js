@@ -6,7 +6,7 @@ const slider = document.getElementById("threshold"), count = document.getElement
 const detail = document.getElementById("detail"), style = getComputedStyle(document.documentElement);
 const { x, y, source, target, weight, names } = data, edges = weight.length;
 const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);  // the most critical first
-const RAMP = ["#a50f15", "#d55e00", "#e69f00"];  // of the coloured edges, the most critical third first
+const RAMP = ["--most", "--more", "--some"];  // of the coloured edges, the most critical third first
 let threshold = data.gamma, coloured = 0, under = -1, view = { scale: 1, left: 0, top: 0 };
 
 const column = place => x[place] * view.scale + view.left;
@@ -53,7 +53,7 @@ function draw() {
   }
   for (let third = RAMP.length - 1; third >= 0; third--) {  // the most critical on top
     const cut = part => Math.round(coloured * part / RAMP.length);
-    lines(cut(third), cut(third + 1), RAMP[third], thin + 1.2);
+    lines(cut(third), cut(third + 1), style.getPropertyValue(RAMP[third]), thin + 1.2);
   }
   if (under >= 0) lines(order.indexOf(under), order.indexOf(under) + 1, style.getPropertyValue("--better"), thin + 3);
 }

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.fft
 from scipy.sparse.csgraph import shortest_path
+from scipy.spatial import cKDTree
 
 from tadropedge.graph import Graph
 
@@ -16,7 +17,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 PIVOTS = 30
-STEPS = 200
+STEPS, FAR_STEPS = 200, 120  # near neighbours are looked at once the graph at large has unfolded
+NEIGHBOURS = 8
 REPULSION, GRAVITY = 1.0, 0.02
 
 
@@ -38,15 +40,18 @@ def layout(graph: Graph) -> Floats:
     speed = np.zeros_like(places)
     for step in range(STEPS):
         pull = places[high] - places[low]
-        force = REPULSION * mass[:, None] * mesh.field(places, mass) - GRAVITY * mass[:, None] * places
+        push, reach = mesh.field(places, mass), 0.15 * float(np.sqrt(np.mean(places**2)))
+        if step >= FAR_STEPS:
+            reach = mesh.cell(places)
+            push += near_field(places, mass, reach)
+        force = mass[:, None] * (REPULSION * push - GRAVITY * places)
         for end, sign in ((low, 1.0), (high, -1.0)):
             for axis in range(2):
                 force[:, axis] += sign * np.bincount(end, pull[:, axis], minlength=graph.num_nodes)
         # Momentum carries along valleys; a node moves no farther than the cooling step allows.
         speed = 0.6 * speed + force / mass[:, None]
         longest = np.linalg.norm(speed, axis=1, keepdims=True)
-        size = np.sqrt(np.mean(places**2))
-        places = places + speed * np.minimum(1.0, 0.15 * size * (1 - step / STEPS) / np.maximum(longest, 1e-12)) * 0.5
+        places = places + 0.5 * speed * np.minimum(1.0, reach * (1 - step / STEPS) / np.maximum(longest, 1e-12))
     places = places - np.median(places, axis=0)
     typical = float(np.median(np.linalg.norm(places[high] - places[low], axis=1)))
     return places / max(typical, 1e-12)
@@ -88,6 +93,18 @@ def _pivot_places(graph: Graph, inside: Integers) -> Floats:
     return found / scale if scale > 0 else found
 
 
+def near_field(places: Floats, mass: Floats, radius: float) -> Floats:
+    """The same sum over the few nearest nodes that are closer than ``radius``, softened well below it."""
+    count = min(NEIGHBOURS + 1, len(places))
+    far, who = cKDTree(places).query(places, k=count, distance_upper_bound=radius)
+    far, who = far[:, 1:], who[:, 1:]  # the first is the node itself
+    inside = np.isfinite(far)
+    who = np.where(inside, who, 0)
+    strength = np.where(inside, mass[who] / (np.where(inside, far, 0.0) ** 2 + (radius / 4) ** 2), 0.0)
+    total: Floats = (strength[:, :, None] * (places[:, None] - places[who])).sum(axis=1)
+    return total
+
+
 class _Mesh:
     """Repulsion between N nodes through a mesh of about 16 N cells: masses are spread, one convolution sums them up."""
 
@@ -97,10 +114,14 @@ class _Mesh:
         x, y = offset[:, None], offset[None, :]
         self.kernel = scipy.fft.fft2((x + 1j * y) / np.maximum(x**2 + y**2, 1))  # both axes in one complex number
 
+    def cell(self, places: Floats) -> float:
+        """The width of a cell; inside one the mesh sees nothing."""
+        return (float(np.ptp(places, axis=0).max()) or 1.0) / (self.side - 2)
+
     def field(self, places: Floats, mass: Floats) -> Floats:
         """Σ_j m_j (x_i − x_j) / |x_i − x_j|² at every node, ``[N, 2]``."""
         side = self.side
-        cell = (float(np.ptp(places, axis=0).max()) or 1.0) / (side - 2)
+        cell = self.cell(places)
         place = (places - places.min(axis=0)) / cell
         corner = np.minimum(place.astype(np.int64), side - 2)
         right, up = (place - corner).T
