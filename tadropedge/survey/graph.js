@@ -39,6 +39,13 @@ function lines(from, to, colour, width) {
   pen.stroke();
 }
 
+// Where a third of the coloured edges ends; equal weights have one colour.
+function cut(third) {
+  let place = Math.round(coloured * third / RAMP.length);
+  while (place > 0 && place < coloured && weight[order[place]] === weight[order[place - 1]]) place++;
+  return place;
+}
+
 function draw() {
   const thin = Math.min(1.2, Math.max(0.3, 40 / Math.sqrt(edges)));
   pen.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
@@ -52,7 +59,6 @@ function draw() {
     pen.fill();
   }
   for (let third = RAMP.length - 1; third >= 0; third--) {  // the most critical on top
-    const cut = part => Math.round(coloured * part / RAMP.length);
     lines(cut(third), cut(third + 1), style.getPropertyValue(RAMP[third]), thin + 1.2);
   }
   if (under >= 0) lines(order.indexOf(under), order.indexOf(under) + 1, style.getPropertyValue("--better"), thin + 3);
