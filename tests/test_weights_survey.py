@@ -150,7 +150,9 @@ def test_equal_weights_protect_nothing_and_a_given_gamma_is_taken():
     assert found["weights"]["quantiles"]["0"] == found["weights"]["quantiles"]["1"] == 2
     assert found["weights"]["critical_edges"] == 0
     assert found["weights"]["gap"] is None
-    assert facts(survey, gamma=1.5)["strategies"]["cutoff"]["protected"] == 1
+    given = facts(survey, gamma=1.5)
+    assert (given["weights"]["gamma"], given["weights"]["knee"]) == (1.5, found["weights"]["gamma"])
+    assert given["strategies"]["cutoff"]["protected"] == 1
     assert facts(survey, keep_prob=1.0)["strategies"]["uniform"]["protected"] == 1
 
 

@@ -109,7 +109,7 @@ def picture(survey: Survey, name: str, gamma: float, places: Floats) -> bytes:
 def _knee(left: Axes, right: Axes, gamma: float, below: float) -> None:
     left.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 3)))
     left.plot([below], [gamma], "o", color=ORANGE, markersize=6)
-    left.annotate("knee γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color="#a84300")
+    left.annotate("γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color="#a84300")
     right.axvline(float(np.log10(gamma)), color=ORANGE, linewidth=1.2, linestyle=(0, (4, 3)))
 
 

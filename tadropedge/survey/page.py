@@ -35,7 +35,7 @@ def render(survey: Survey, name: str, gamma: float, keep: Mapping[str, Tensor], 
     return page.render(
         heading=f"Which edges hold {name} together?",
         words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, weighed by {kind} resistance. "
-        f"The knee of the weights lies at {gamma:.4g}.",
+        f"Edges of weight {gamma:.4g} and more are called critical.",
         critical=most_critical(survey),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_embedded(_data(survey, gamma, keep, places))),

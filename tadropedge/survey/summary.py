@@ -72,6 +72,7 @@ def _weights(survey: Survey, gamma: float) -> dict[str, Any]:
     unique, copies = np.unique(values, return_counts=True)
     found = {
         "kind": request.kind,
+        "knee": auto_gamma(weights),
         "gamma": gamma,
         "critical_edges": int((values >= gamma).sum()),
         "sum": float(values.sum()),

@@ -36,7 +36,8 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "weights", f"effective resistance, sum {weights['sum']:.6g}"
     yield "quantiles", ", ".join(f"{float(q):.0%} {value:.2g}" for q, value in weights["quantiles"].items())
     yield "ties", f"{weights['ties']:.1%} of the edges share their weight with another; {weights['zeros']:.1%} are zero"
-    yield "knee γ", f"{weights['gamma']:.4g}: {weights['critical_edges']:,} critical edges"
+    given = "the knee" if weights["gamma"] == weights["knee"] else f"the knee is {weights['knee']:.4g}"
+    yield "γ", f"{weights['gamma']:.4g} ({given}): {weights['critical_edges']:,} critical edges"
 
 
 def _modes(weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
