@@ -47,7 +47,13 @@ def test_everything_is_written_and_said(tmp_path):
     assert summary["weights"]["chosen_q"] == 4
     assert {"command", "commit", "machine", "versions", "seconds"} <= set(summary["run"])
     words = " ".join(result.stdout.split())
-    for said in ("34 nodes, 78 edges", "chosen q 4", "solved by dense (1)", "γ 0.1475 (the knee): 3 critical edges", "cutoff 71.15% 3.85%"):
+    for said in (
+        "34 nodes, 78 edges",
+        "chosen q 4",
+        "solved by dense (1)",
+        "γ 0.1475 (the knee): 3 critical edges",
+        "cutoff 71.15% 3.85%",
+    ):
         assert said in words
 
 
