@@ -7,21 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tadropedge.blocks import DENSE_NODES, blocks
-from tadropedge.errors import lookup
+from tadropedge.blocks import DENSE_NODES, Block, blocks
+from tadropedge.errors import check_runs_on, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.spectrum.ladder import DENSE_SHARE, rungs
+from tadropedge.spectrum.ladder import DENSE_SHARE
+from tadropedge.spectrum.solvers import SOLVERS
 from tadropedge.spectrum.subspaces import LAPLACIANS
+from tadropedge.spectrum.survey import Survey
+from tadropedge.spectrum.twins import Twins
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What will be done with ``count`` components of ``nodes`` nodes and ``edges`` edges (on average) each.
+    """What will be done with ``count`` components of ``nodes`` nodes and about ``edges`` edges each.
 
-    ``leaves`` are nodes of degree one and ``whiskers`` all nodes of trees that hang off the core, both for all
-    ``count`` components together. ``rungs`` are the solvers in the order in which they are tried, ``reason`` says why
-    in one sentence, and ``memory`` estimates the bytes that the first one needs at its peak.
+    ``leaves`` are the nodes of degree one, ``whiskers`` all nodes of trees that hang off the core (0 where dense
+    batches need not know), and ``twins`` the leaves that are merged with others of the same hub, all for one component.
+    ``rungs`` are the solvers in the order in which they are tried, ``reason`` says why in one sentence, ``memory``
+    estimates the bytes that the first one needs at its peak, and ``device`` is where it runs.
     """
 
     nodes: int
@@ -29,9 +33,11 @@ class Explanation:
     count: int
     leaves: int
     whiskers: int
+    twins: int
     rungs: tuple[str, ...]
     reason: str
     memory: int
+    device: str
 
 
 def explain(
@@ -52,22 +58,55 @@ def explain(
     clusters = Clusters.wanted(q, desired_clusters)
     check_graph(graph)
     lookup("laplacian", laplacian, LAPLACIANS)
-    found = []
+    lookup("solver", solver, {"auto": None, **SOLVERS})
+    where = check_runs_on(device, graph.device)
+    found: list[Explanation] = []
     for block in blocks(graph, least=clusters.least_nodes):
-        degrees = np.bincount(np.concatenate((block.low, block.high)) + np.tile(block.member, 2) * block.size)
-        edges = len(block.edges) // block.count
         tiny = block.size <= DENSE_SHARE * clusters.pairs_needed
-        names = ["dense"] if block.size <= DENSE_NODES and tiny else rungs(block.size, edges, solver)
-        found.append(
-            Explanation(
-                nodes=block.size,
-                edges=edges,
-                count=block.count,
-                leaves=int((degrees == 1).sum()),
-                whiskers=int((degrees == 1).sum()),
-                rungs=tuple(names),
-                reason="small enough for a dense batch" if names == ["dense"] else "large and sparse",
-                memory=8 * 3 * block.count * block.size**2 if names == ["dense"] else 200 * len(block.edges),
-            )
-        )
+        if block.size <= DENSE_NODES and (tiny or solver in ("auto", "dense")):
+            found.append(_batch(block))
+        else:
+            found += (_alone(block.one(member), clusters, laplacian, solver, where) for member in range(block.count))
     return found
+
+
+def _batch(block: Block) -> Explanation:
+    """A block that is solved as one dense batch."""
+    ends = np.tile(block.member * block.size, 2) + np.concatenate((block.low, block.high))
+    degrees = np.bincount(ends, minlength=block.nodes.size)
+    small = Survey(block.size, len(block.edges) // block.count, int((degrees == 1).sum()) // block.count, 0, 0)
+    memory = block.count * small.memory("dense", block.size)
+    return _explanation(small, block.count, 0, ("dense",), small.reason(), memory, "cpu")
+
+
+def _alone(block: Block, clusters: Clusters, laplacian: str, solver: str, device: torch.device) -> Explanation:
+    """A component with a ladder of its own."""
+    L = block.sparse_laplacian(laplacian)
+    whole, twins = Survey.of(L), Twins.of(L)
+    survey = whole
+    if twins.merged:
+        spread = twins.spread()
+        survey = Survey.of((spread.T @ L @ spread).tocsr())
+    rungs, reason = survey.rungs(solver), survey.reason(solver)
+    if twins.merged:
+        reason = f"{twins.merged:,} twin leaves are merged; {reason}"
+    memory = survey.memory(rungs[0], clusters.pairs_needed)
+    runs_on = str(device) if rungs[0] == "davidson" else "cpu"
+    return _explanation(whole, 1, twins.merged, rungs, reason, memory, runs_on)
+
+
+def _explanation(
+    whole: Survey, count: int, twins: int, rungs: tuple[str, ...], reason: str, memory: int, device: str
+) -> Explanation:
+    return Explanation(
+        nodes=whole.nodes,
+        edges=whole.edges,
+        count=count,
+        leaves=whole.leaves,
+        whiskers=whole.whiskers,
+        twins=twins,
+        rungs=rungs,
+        reason=reason,
+        memory=memory,
+        device=device,
+    )
