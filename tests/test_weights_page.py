@@ -10,18 +10,18 @@ from html import escape
 from browser import Page, browse, needs_chromium
 from graphs import ZOO, two_cliques
 
-from tadropedge.survey.layout import layout
-from tadropedge.survey.page import render
-from tadropedge.survey.summary import knee, probabilities
-from tadropedge.survey.weigh import Request, weigh
+from tadropedge.weighing.layout import layout
+from tadropedge.weighing.page import render
+from tadropedge.weighing.summary import knee, probabilities
+from tadropedge.weighing.weigh import Request, weigh
 
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 
 
 def page(graph, q=2, name="graph"):
-    survey = weigh(graph, Request(q=q))
-    gamma = knee(survey.weights, None)
-    return survey, render(survey, name, gamma, probabilities(survey.weights, 0.7, gamma), layout(graph))
+    weighing = weigh(graph, Request(q=q))
+    gamma = knee(weighing.weights, None)
+    return weighing, render(weighing, name, gamma, probabilities(weighing.weights, 0.7, gamma), layout(graph))
 
 
 def data(text):
@@ -29,10 +29,10 @@ def data(text):
 
 
 def test_the_data_hold_every_edge():
-    survey, text = page(ZOO["karate"], q=4)
+    weighing, text = page(ZOO["karate"], q=4)
     held = data(text)
     assert [held["source"], held["target"]] == ZOO["karate"].pairs.tolist()
-    assert held["weight"] == survey.weights.tolist()
+    assert held["weight"] == weighing.weights.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
 
@@ -97,10 +97,10 @@ onload = () => {
 @needs_chromium
 def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
     graph = replace(two_cliques(5), node_ids=tuple("abcdefghij"))
-    survey, text = page(graph)
+    weighing, text = page(graph)
     frame = f'<iframe width="390" height="844" srcdoc="{escape(text)}"></iframe>'
     wrapper = tmp_path / "wrapper.html"
-    script = WRAPPER.replace("BRIDGE", str(int(survey.weights.argmax())))
+    script = WRAPPER.replace("BRIDGE", str(int(weighing.weights.argmax())))
     wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frame}", encoding="utf-8")
     dom = Page(browse(tmp_path, wrapper, "--dump-dom"))
     told = json.loads(next(words for words in dom.words if words.startswith("{")))

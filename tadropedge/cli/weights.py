@@ -20,9 +20,9 @@ from tadropedge.data import DATASETS, load_dataset
 from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup
 from tadropedge.graph import Graph
 from tadropedge.spectrum import SOLVERS, explain
-from tadropedge.survey.terminal import explained, page
-from tadropedge.survey.weigh import KINDS, Request, weigh
-from tadropedge.survey.write import run_info, write_all
+from tadropedge.weighing.terminal import explained, page
+from tadropedge.weighing.weigh import KINDS, Request, weigh
+from tadropedge.weighing.write import run_info, write_all
 
 Graph_ = Annotated[
     str, typer.Argument(metavar="GRAPH", help=f"one of {', '.join(DATASETS)}, or an edge list or .npz file")
@@ -68,7 +68,7 @@ def weights_command(
     chosen = chosen_device(device)
     name, read, classes = read_graph(graph, data_root, seed, header, not unweighted)
     q = wanted_q(kind, q, desired_clusters, classes, name)
-    request = Request(kind, q, desired_clusters, laplacian, solver, tolerance, relative_error, seed)
+    request = Request(kind, q, desired_clusters, laplacian, solver, tolerance, relative_error, seed, chosen)
     request.clusters(read)
     check_probability("keep_prob", torch.tensor(keep_prob))
     if gamma is not None:
@@ -81,9 +81,9 @@ def weights_command(
     command = shlex.join(["tadropedge", *sys.argv[1:]])
     try:
         with live_progress(as_json) as report:
-            survey = weigh(read, request, out / "cache", report)
+            weighing = weigh(read, request, out / "cache", report)
             summary = write_all(
-                survey, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures,
+                weighing, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures,
                 run=run_info(command, chosen), report=report,
             )  # fmt: skip
     except KeyboardInterrupt:

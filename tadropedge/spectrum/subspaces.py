@@ -12,7 +12,7 @@ import torch
 from tadropedge.blocks import DENSE_NODES, Block, blocks
 from tadropedge.errors import ConvergenceError, lookup
 from tadropedge.graph import Graph
-from tadropedge.progress import Progress
+from tadropedge.progress import Progress, Show
 from tadropedge.spectrum.clusters import ROUNDING, Clusters, cluster_counts
 from tadropedge.spectrum.ladder import DENSE_SHARE, EPSILON, climb
 
@@ -49,7 +49,7 @@ def cluster_subspaces(
     laplacian: str = "combinatorial",
     solver: str = "auto",
     tolerance: float = 1e-8,
-    progress: bool | None = None,
+    progress: Show = None,
     device: torch.device | str = "cpu",
 ) -> Iterator[Subspaces]:
     """Yield the subspaces of the lowest modes of every component that has enough nodes.

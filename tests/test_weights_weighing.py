@@ -13,16 +13,16 @@ from matplotlib.image import imread
 
 from tadropedge import Graph, RepeatedEigenvalueWarning, aggregate_resistance, effective_resistance
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.survey import figures, parts, weigh, write
-from tadropedge.survey.layout import _Mesh, layout
-from tadropedge.survey.summary import knee, probabilities, summary
-from tadropedge.survey.tables import write_csv, write_npz
-from tadropedge.survey.weigh import Request
+from tadropedge.weighing import figures, parts, weigh, write
+from tadropedge.weighing.layout import _Mesh, layout
+from tadropedge.weighing.summary import knee, probabilities, summary
+from tadropedge.weighing.tables import write_csv, write_npz
+from tadropedge.weighing.weigh import Request
 
 
-def facts(survey, keep_prob=0.7, gamma=None):
-    gamma = knee(survey.weights, gamma)
-    return summary(survey, "graph", gamma, probabilities(survey.weights, keep_prob, gamma), keep_prob)
+def facts(weighing, keep_prob=0.7, gamma=None):
+    gamma = knee(weighing.weights, gamma)
+    return summary(weighing, "graph", gamma, probabilities(weighing.weights, keep_prob, gamma), keep_prob)
 
 
 # Parts.
@@ -95,7 +95,14 @@ def test_progress_counts_edges_to_the_last(monkeypatch):
     edges = ZOO["parts"].num_edges
     assert seen[0] == (0, edges)
     assert seen[-1] == (edges, edges)
-    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_progress_moves_inside_one_large_component():
+    graph, seen = path(700), []
+    weigh.weigh(graph, Request(q=3, solver="davidson"), report=lambda phase, done, total: seen.append(done))
+    assert seen == sorted(seen)
+    assert any(0 < done < graph.num_edges for done in seen)
 
 
 # The summary: closed forms.
@@ -126,8 +133,8 @@ def test_two_cliques_and_their_bridge(n):
 
 
 def test_the_spectrum_of_a_path_and_whole_eigenspaces():
-    survey = weigh.weigh(path(9), Request(q=4))
-    assert survey.eigenvalues == pytest.approx(2 - 2 * np.cos(np.pi * np.arange(5) / 9))
+    weighing = weigh.weigh(path(9), Request(q=4))
+    assert weighing.eigenvalues == pytest.approx(2 - 2 * np.cos(np.pi * np.arange(5) / 9))
     weights = facts(weigh.weigh(union(star(6), path(7), path(2), Graph.from_edge_index([[0], [1]], 4)), Request(q=3)))
     assert weights["graph"]["components"] == {"count": 6, "largest": 7, "smallest": 1, "isolated_nodes": 2}
     assert weights["weights"]["modes"] == {"3": 1, "6": 1}
@@ -145,15 +152,15 @@ def test_effective_resistances_sum_to_nodes_less_components():
 
 
 def test_equal_weights_protect_nothing_and_a_given_gamma_is_taken():
-    survey = weigh.weigh(complete(5), Request(q=5))  # every mode: ω = 2 on every edge
-    found = facts(survey)
+    weighing = weigh.weigh(complete(5), Request(q=5))  # every mode: ω = 2 on every edge
+    found = facts(weighing)
     assert found["weights"]["quantiles"]["0"] == found["weights"]["quantiles"]["1"] == 2
     assert found["weights"]["critical_edges"] == 0
     assert found["weights"]["gap"] is None
-    given = facts(survey, gamma=1.5)
+    given = facts(weighing, gamma=1.5)
     assert (given["weights"]["gamma"], given["weights"]["knee"]) == (1.5, found["weights"]["gamma"])
     assert given["strategies"]["cutoff"]["protected"] == 1
-    assert facts(survey, keep_prob=1.0)["strategies"]["uniform"]["protected"] == 1
+    assert facts(weighing, keep_prob=1.0)["strategies"]["uniform"]["protected"] == 1
 
 
 # Files.
@@ -167,15 +174,15 @@ def test_the_csv_gives_odd_names_back(tmp_path):
     source.write_text("".join(f'"{i}","{j}"\n' for i, j in lines), encoding="utf-8")
     graph = Graph.from_file(source)
     assert set(graph.node_ids) == set(called)
-    survey = weigh.weigh(graph, Request(q=2))
-    keep = probabilities(survey.weights, 0.7, knee(survey.weights, None))
-    table = write_csv(tmp_path / "weights.csv", survey, keep)
+    weighing = weigh.weigh(graph, Request(q=2))
+    keep = probabilities(weighing.weights, 0.7, knee(weighing.weights, None))
+    table = write_csv(tmp_path / "weights.csv", weighing, keep)
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
     assert rows[0] == ["source", "target", "weight", *(f"keep_{name}" for name in keep)]
     expected = {
         frozenset((graph.node_ids[i], graph.node_ids[j])): weight
-        for i, j, weight in zip(*graph.pairs.tolist(), survey.weights.tolist(), strict=True)
+        for i, j, weight in zip(*graph.pairs.tolist(), weighing.weights.tolist(), strict=True)
     }
     assert {frozenset(row[:2]): float(row[2]) for row in rows[1:]} == expected
     again = Graph.from_file(table, weighted=False, header=True)
@@ -183,12 +190,12 @@ def test_the_csv_gives_odd_names_back(tmp_path):
 
 
 def test_the_npz_holds_plain_arrays(tmp_path):
-    survey = weigh.weigh(ZOO["weighted"], Request(q=2))
-    with np.load(write_npz(tmp_path / "weights.npz", survey, 0.5), allow_pickle=False) as arrays:
+    weighing = weigh.weigh(ZOO["weighted"], Request(q=2))
+    with np.load(write_npz(tmp_path / "weights.npz", weighing, 0.5), allow_pickle=False) as arrays:
         assert np.array_equal(arrays["pairs"], ZOO["weighted"].pairs)
-        assert np.array_equal(arrays["weight"], survey.weights)
+        assert np.array_equal(arrays["weight"], weighing.weights)
         assert np.array_equal(arrays["edge_weight"], ZOO["weighted"].weight)
-        assert np.array_equal(arrays["eigenvalues"], survey.eigenvalues)
+        assert np.array_equal(arrays["eigenvalues"], weighing.eigenvalues)
         assert (arrays["modes"].tolist(), float(arrays["gamma"])) == ([2], 0.5)
         assert "node_ids" not in arrays.files
 
@@ -228,24 +235,24 @@ def test_the_mesh_is_the_sum_over_all_pairs():
     [("complete", Request(q=2)), ("parts", Request(desired_clusters=3)), ("star", Request("effective"))],
 )
 def test_pictures_are_pngs_with_the_same_bytes_each_time(name, wish):
-    survey = weigh.weigh(ZOO[name], wish)
-    gamma, places = knee(survey.weights, None), layout(survey.graph)
-    drawn = [figures.distribution(survey, "a$x_{$", gamma), figures.picture(survey, "数据", gamma, places)]
-    if len(survey.eigenvalues):
-        drawn.append(figures.spectrum(survey, "x" * 300))
+    weighing = weigh.weigh(ZOO[name], wish)
+    gamma, places = knee(weighing.weights, None), layout(weighing.graph)
+    drawn = [figures.distribution(weighing, "a$x_{$", gamma), figures.picture(weighing, "数据", gamma, places)]
+    if len(weighing.eigenvalues):
+        drawn.append(figures.spectrum(weighing, "x" * 300))
     for png in drawn:
         assert png.startswith(b"\x89PNG\r\n\x1a\n")
         assert struct.unpack(">I", png[16:20]) == (960,)
-    assert figures.distribution(survey, "a$x_{$", gamma) == drawn[0]
+    assert figures.distribution(weighing, "a$x_{$", gamma) == drawn[0]
 
 
 def test_critical_edges_are_coloured():
     """Colours in the picture where an edge is critical, greys alone where none is."""
-    survey = weigh.weigh(two_cliques(5), Request(q=2))
-    places = layout(survey.graph)
+    weighing = weigh.weigh(two_cliques(5), Request(q=2))
+    places = layout(weighing.graph)
     spread = []
-    for gamma in (knee(survey.weights, None), 10.0):
-        stream = io.BytesIO(figures.picture(survey, "cliques", gamma, places))
+    for gamma in (knee(weighing.weights, None), 10.0):
+        stream = io.BytesIO(figures.picture(weighing, "cliques", gamma, places))
         spread.append(np.ptp(imread(stream)[:, :, :3], axis=2).max())
     assert spread[0] > 0.5
     assert spread[1] < 0.1

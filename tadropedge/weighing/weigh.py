@@ -16,16 +16,17 @@ from torch import Tensor
 
 from tadropedge.cache import Arrays, cached
 from tadropedge.electrical import resistances
-from tadropedge.errors import TadropedgeError, check_integer, check_positive, lookup
+from tadropedge.errors import TadropedgeError, check_integer, check_positive, check_runs_on, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.resistance import checked_clusters, modal_weights, settled
 from tadropedge.spectrum import LAPLACIANS, SOLVERS, cluster_subspaces
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.survey.parts import parts
+from tadropedge.weighing.parts import parts
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Report = Callable[[str, int, int], None]
+Listener = Callable[[int, int], None]
 
 KINDS = ("aggregate", "effective")
 
@@ -42,6 +43,7 @@ class Request:
     tolerance: float = 1e-8
     relative_error: float = 0.1
     seed: int = 0
+    device: str = "cpu"
 
     def clusters(self, graph: Graph) -> Clusters | None:
         """Check everything against the graph; the wish for clusters, ``None`` for effective resistance."""
@@ -51,6 +53,7 @@ class Request:
         check_positive("tolerance", self.tolerance)
         check_positive("relative_error", self.relative_error, below=1)
         check_integer("seed", self.seed, least=0)
+        check_runs_on(self.device, graph.device)
         if self.kind == "effective":
             check_graph(graph)
             return None
@@ -59,19 +62,20 @@ class Request:
     def settings(self) -> dict[str, object]:
         """What decides the numbers, and nothing else."""
         if self.kind == "effective":
-            return {"survey": "effective", "error": self.relative_error, "seed": self.seed}
+            return {"parts": "effective", "error": self.relative_error, "seed": self.seed, "device": self.device}
         return {
-            "survey": "aggregate",
+            "parts": "aggregate",
             "q": self.q,
             "desired": self.desired_clusters,
             "laplacian": self.laplacian,
             "solver": self.solver,
             "tolerance": self.tolerance,
+            "device": self.device,
         }
 
 
 @dataclass(frozen=True)
-class Survey:
+class Weighing:
     """What was found.
 
     ``weights [M]`` in the order of ``graph.pairs``; ``modes [C]`` and ``widened [C]``: eigenvectors used in each
@@ -97,7 +101,7 @@ class Survey:
 
 def weigh(
     graph: Graph, request: Request, cache_dir: str | Path | None = None, report: Report = lambda *_: None
-) -> Survey:
+) -> Weighing:
     """Weigh every edge of ``graph``; with ``cache_dir`` the same call goes on after a kill, to the same bits.
 
     The weights are those of :func:`tadropedge.aggregate_resistance` and :func:`tadropedge.effective_resistance`.
@@ -116,7 +120,9 @@ def weigh(
     eigenvalues, solvers, seconds, done = np.empty(0), Counter[str](), 0.0, 0
     report("edges weighed", 0, graph.num_edges)
     for part in parts(graph, least=clusters.least_nodes if clusters else 2):
-        found = cached(cache_dir, part.graph, request.settings(), partial(_solve, part.graph, request, clusters))
+        listen = partial(_pass_on, report, done, len(part.edges), graph.num_edges)
+        solve = partial(_solve, part.graph, request, clusters, listen)
+        found = cached(cache_dir, part.graph, request.settings(), solve)
         weights[part.edges] = found["weights"]
         seconds += float(found["seconds"])
         done += len(part.edges)
@@ -129,14 +135,21 @@ def weigh(
     if done < graph.num_edges:  # the rest has no modes of its own
         report("edges weighed", graph.num_edges, graph.num_edges)
     settled_weights = torch.from_numpy(settled(weights))
-    return Survey(graph, request, settled_weights, modes, widened, eigenvalues, dict(solvers), seconds)
+    return Weighing(graph, request, settled_weights, modes, widened, eigenvalues, dict(solvers), seconds)
 
 
-def _solve(part: Graph, request: Request, clusters: Clusters | None) -> Arrays:
+def _pass_on(report: Report, before: int, edges: int, total: int, done: int, of: int) -> None:
+    """The progress of a part, which counts nodes or cycles, as edges of the whole."""
+    report("edges weighed", before + edges * done // max(of, 1), total)
+
+
+def _solve(part: Graph, request: Request, clusters: Clusters | None, listen: Listener) -> Arrays:
     """What is kept of one part; memory that runs out is bad input, said in one line."""
     begun = time.monotonic()
     try:
-        found = _modal(part, request, clusters) if clusters else _electrical(part, request)
+        found = _modal(part, request, clusters, listen) if clusters else _electrical(part, request, listen)
+    except TadropedgeError:  # memory that would not suffice is among them
+        raise
     except MemoryError as error:
         raise TadropedgeError(
             f"not enough memory for a part of {part.num_nodes} nodes and {part.num_edges} edges ({error}); "
@@ -145,18 +158,19 @@ def _solve(part: Graph, request: Request, clusters: Clusters | None) -> Arrays:
     return found | {"seconds": np.array(time.monotonic() - begun)}
 
 
-def _electrical(part: Graph, request: Request) -> Arrays:
-    return {"weights": resistances(part, "auto", request.relative_error, request.seed, False)}
+def _electrical(part: Graph, request: Request, listen: Listener) -> Arrays:
+    return {"weights": resistances(part, "auto", request.relative_error, request.seed, listen, request.device)}
 
 
-def _modal(part: Graph, request: Request, clusters: Clusters) -> Arrays:
+def _modal(part: Graph, request: Request, clusters: Clusters, listen: Listener) -> Arrays:
     weights = np.full(part.num_edges, np.nan)
     labels = part.components.labels.numpy()
     largest = int(part.components.sizes.argmax())
     modes = np.zeros(part.components.count, dtype=np.int64)
     widened = np.zeros(part.components.count, dtype=bool)
     eigenvalues, solvers = np.empty(0), Counter[str]()
-    for found in cluster_subspaces(part, clusters, request.laplacian, request.solver, request.tolerance, False):
+    asked = (clusters, request.laplacian, request.solver, request.tolerance)
+    for found in cluster_subspaces(part, *asked, progress=listen, device=request.device):
         weights[found.block.edges] = modal_weights(found)
         component = labels[found.block.nodes[:, 0]]
         modes[component], widened[component] = found.counts, found.widened

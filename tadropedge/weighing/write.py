@@ -17,12 +17,12 @@ from torch import Tensor
 from tadropedge.files import write_atomic
 from tadropedge.graph import Graph
 from tadropedge.provenance import commit, machine
-from tadropedge.survey import figures
-from tadropedge.survey.layout import layout
-from tadropedge.survey.page import render
-from tadropedge.survey.summary import knee, probabilities, summary
-from tadropedge.survey.tables import write_csv, write_npz
-from tadropedge.survey.weigh import Report, Survey
+from tadropedge.weighing import figures
+from tadropedge.weighing.layout import layout
+from tadropedge.weighing.page import render
+from tadropedge.weighing.summary import knee, probabilities, summary
+from tadropedge.weighing.tables import write_csv, write_npz
+from tadropedge.weighing.weigh import Report, Weighing
 
 MOST_NODES = 4_000  # of a still picture; beyond, nodes and edges run together
 MOST_EDGES = 20_000  # of a page; beyond, drawing no longer follows the hand
@@ -31,7 +31,7 @@ DRAWN = "files written"
 
 
 def write_all(
-    survey: Survey,
+    weighing: Weighing,
     name: str,
     folder: Path,
     *,
@@ -46,16 +46,16 @@ def write_all(
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
-    gamma = knee(survey.weights, gamma)
-    keep = probabilities(survey.weights, keep_prob, gamma)
-    found = summary(survey, name, gamma, keep, keep_prob)
+    gamma = knee(weighing.weights, gamma)
+    keep = probabilities(weighing.weights, keep_prob, gamma)
+    found = summary(weighing, name, gamma, keep, keep_prob)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
-    pictures, found["left_out"] = _pictures(survey, name, gamma, adaptive) if draw else ({}, [])
+    pictures, found["left_out"] = _pictures(weighing, name, gamma, adaptive) if draw else ({}, [])
     total = len(pictures) + 3
     report(DRAWN, 0, total)
-    write_csv(folder / "weights.csv", survey, adaptive)
+    write_csv(folder / "weights.csv", weighing, adaptive)
     report(DRAWN, 1, total)
-    write_npz(folder / "weights.npz", survey, gamma)
+    write_npz(folder / "weights.npz", weighing, gamma)
     for done, (file, made) in enumerate(pictures.items(), 2):
         report(DRAWN, done, total)
         write_atomic(folder / file, made())
@@ -63,7 +63,7 @@ def write_all(
         if file not in pictures:
             (folder / file).unlink(missing_ok=True)
     found["files"] = ["weights.csv", "weights.npz", "summary.json", *pictures]
-    seconds = {"solving": round(survey.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
+    seconds = {"solving": round(weighing.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
     found["run"] = {**(run or {}), "seconds": seconds}
     write_atomic(folder / "summary.json", (json.dumps(found, indent=2) + "\n").encode())
     report(DRAWN, total, total)
@@ -71,19 +71,19 @@ def write_all(
 
 
 def _pictures(
-    survey: Survey, name: str, gamma: float, keep: Mapping[str, Tensor]
+    weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor]
 ) -> tuple[dict[str, Callable[[], bytes]], list[str]]:
     """What is drawn, and for each thing that is not a line that says why."""
-    graph = survey.graph
+    graph = weighing.graph
     drawn: dict[str, Callable[[], bytes]] = {}
-    if len(survey.eigenvalues):
-        drawn["spectrum.png"] = lambda: figures.spectrum(survey, name)
-    drawn["distribution.png"] = lambda: figures.distribution(survey, name, gamma)
+    if len(weighing.eigenvalues):
+        drawn["spectrum.png"] = lambda: figures.spectrum(weighing, name)
+    drawn["distribution.png"] = lambda: figures.distribution(weighing, name, gamma)
     left_out = reasons(graph)
     if not {"graph.png", "graph.html"} <= set(left_out):
         places = layout(graph)
-        drawn["graph.png"] = lambda: figures.picture(survey, name, gamma, places)
-        drawn["graph.html"] = lambda: render(survey, name, gamma, keep, places).encode()
+        drawn["graph.png"] = lambda: figures.picture(weighing, name, gamma, places)
+        drawn["graph.html"] = lambda: render(weighing, name, gamma, keep, places).encode()
     return {file: made for file, made in drawn.items() if file not in left_out}, list(left_out.values())
 
 

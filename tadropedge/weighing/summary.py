@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tadropedge.graph import Graph
 from tadropedge.strategies import STRATEGIES, auto_gamma, keep_probabilities
-from tadropedge.survey.weigh import Survey
+from tadropedge.weighing.weigh import Weighing
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 PROTECTED = 0.99  # an edge that is kept with more than this probability is protected
@@ -34,11 +34,11 @@ def probabilities(weights: Tensor, keep_prob: float, gamma: float) -> dict[str, 
     return {name: keep_probabilities(weights, keep_prob=keep_prob, strategy=name, gamma=gamma) for name in STRATEGIES}
 
 
-def summary(survey: Survey, name: str, gamma: float, keep: dict[str, Tensor], keep_prob: float) -> dict[str, Any]:
+def summary(weighing: Weighing, name: str, gamma: float, keep: dict[str, Tensor], keep_prob: float) -> dict[str, Any]:
     """Everything but the run, ready for JSON."""
     return {
-        "graph": {"name": name, **_graph(survey)},
-        "weights": _weights(survey, gamma),
+        "graph": {"name": name, **_graph(weighing)},
+        "weights": _weights(weighing, gamma),
         "keep_prob": keep_prob,
         "strategies": {
             strategy: {
@@ -47,12 +47,12 @@ def summary(survey: Survey, name: str, gamma: float, keep: dict[str, Tensor], ke
             }
             for strategy, prob in keep.items()
         },
-        "most_critical": most_critical(survey),
+        "most_critical": most_critical(weighing),
     }
 
 
-def _graph(survey: Survey) -> dict[str, Any]:
-    graph, components = survey.graph, survey.graph.components
+def _graph(weighing: Weighing) -> dict[str, Any]:
+    graph, components = weighing.graph, weighing.graph.components
     return {
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
@@ -66,8 +66,8 @@ def _graph(survey: Survey) -> dict[str, Any]:
     }
 
 
-def _weights(survey: Survey, gamma: float) -> dict[str, Any]:
-    weights, request = survey.weights, survey.request
+def _weights(weighing: Weighing, gamma: float) -> dict[str, Any]:
+    weights, request = weighing.weights, weighing.request
     values = weights.numpy()
     unique, copies = np.unique(values, return_counts=True)
     found = {
@@ -89,32 +89,32 @@ def _weights(survey: Survey, gamma: float) -> dict[str, Any]:
         "desired_clusters": request.desired_clusters,
         "tolerance": request.tolerance,
         "solver": request.solver,
-        "solved_by": survey.solvers,
-        **_spectrum(survey),
+        "solved_by": weighing.solvers,
+        **_spectrum(weighing),
     }
 
 
-def _spectrum(survey: Survey) -> dict[str, Any]:
+def _spectrum(weighing: Weighing) -> dict[str, Any]:
     """The largest component's eigenvalues, and the number of modes over all components."""
-    values, chosen = survey.eigenvalues.tolist(), survey.chosen
-    own = survey.modes[survey.modes > 0]
+    values, chosen = weighing.eigenvalues.tolist(), weighing.chosen
+    own = weighing.modes[weighing.modes > 0]
     return {
         "eigenvalues": values,
         "chosen_q": chosen,
         "gap": values[chosen] - values[chosen - 1] if chosen < len(values) else None,
         "modes": {str(count): components for count, components in sorted(Counter(own.tolist()).items())},
-        "widened": int(survey.widened.sum()),
-        "without_modes": int((survey.modes == 0).sum()) - survey.graph.components.num_isolated,
+        "widened": int(weighing.widened.sum()),
+        "without_modes": int((weighing.modes == 0).sum()) - weighing.graph.components.num_isolated,
     }
 
 
-def most_critical(survey: Survey) -> list[dict[str, Any]]:
+def most_critical(weighing: Weighing) -> list[dict[str, Any]]:
     """The edges of largest weight, by the user's own names."""
-    called = names(survey.graph)
-    order = torch.argsort(survey.weights, descending=True, stable=True)[:SHOWN]
+    called = names(weighing.graph)
+    order = torch.argsort(weighing.weights, descending=True, stable=True)[:SHOWN]
     return [
         {"source": called[low], "target": called[high], "weight": weight}
         for low, high, weight in zip(
-            *survey.graph.pairs[:, order].tolist(), survey.weights[order].tolist(), strict=True
+            *weighing.graph.pairs[:, order].tolist(), weighing.weights[order].tolist(), strict=True
         )
     ]

@@ -1,6 +1,6 @@
-"""The pictures of a survey, as PNG bytes: the spectrum, the distribution of the weights, the graph itself.
+"""The pictures of a weighing, as PNG bytes: the spectrum, the distribution of the weights, the graph itself.
 
-As in :mod:`tadropedge.compare.figures`: the same style, nothing global changes, the same survey gives the same bytes.
+As in :mod:`tadropedge.compare.figures`: the same style, nothing global changes, the same weighing gives the same bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tadropedge.compare.figures import INK, PALETTE, QUIET, STYLE, WIDTH
-from tadropedge.survey.weigh import Survey
+from tadropedge.weighing.weigh import Weighing
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,9 +29,9 @@ GREY = "#c4c8cc"
 CRITICAL = LinearSegmentedColormap.from_list("critical", ["#e69f00", "#d55e00", "#a50f15", "#4a0010"])
 
 
-def spectrum(survey: Survey, name: str) -> bytes:
+def spectrum(weighing: Weighing, name: str) -> bytes:
     """The lowest eigenvalues of the largest component, with the gap above the chosen q."""
-    values, chosen = survey.eigenvalues, survey.chosen
+    values, chosen = weighing.eigenvalues, weighing.chosen
     with _style():
         figure = Figure(figsize=(WIDTH, 3.6))
         axis = figure.subplots()
@@ -47,17 +47,17 @@ def spectrum(survey: Survey, name: str) -> bytes:
         for inside, colour, label in ((index < chosen, BLUE, f"used: q = {chosen}"), (index >= chosen, QUIET, "above")):
             if inside.any():
                 axis.plot(index[inside], values[inside], "o", color=colour, markersize=6, label=label, clip_on=False)
-        axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {survey.request.laplacian}")
+        axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {weighing.request.laplacian}")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_ylim(0, 1.08 * float(values.max()) or 1.0)
         figure.legend(loc="outside lower center", ncols=2, handletextpad=0.2)
-        nodes = survey.graph.components.largest
+        nodes = weighing.graph.components.largest
         return _png(figure, f"{name}: lowest eigenvalues of the largest component ({nodes:,} nodes)")
 
 
-def distribution(survey: Survey, name: str, gamma: float) -> bytes:
+def distribution(weighing: Weighing, name: str, gamma: float) -> bytes:
     """The sorted weights on a log scale with the knee, and their histogram."""
-    values = np.sort(survey.weights.numpy())
+    values = np.sort(weighing.weights.numpy())
     positive = values[values > 0]
     with _style():
         figure = Figure(figsize=(WIDTH, 3.8))
@@ -76,16 +76,16 @@ def distribution(survey: Survey, name: str, gamma: float) -> bytes:
         left.set_title(f"sorted{f', {zeros:,} zeros left out' if zeros else ''}")
         right.set_title("histogram")
         words = f"γ = {gamma:.3g}, {critical:,} of {len(values):,} edges reach it" if critical else "no edge stands out"
-        return _png(figure, f"{name}: {survey.request.kind} resistance; {words}")
+        return _png(figure, f"{name}: {weighing.request.kind} resistance; {words}")
 
 
-def picture(survey: Survey, name: str, gamma: float, places: Floats) -> bytes:
+def picture(weighing: Weighing, name: str, gamma: float, places: Floats) -> bytes:
     """The graph: edges of ω ≥ γ coloured, the most critical on top, the others grey."""
-    weights = survey.weights.numpy()
+    weights = weighing.weights.numpy()
     order = np.argsort(weights, kind="stable")
     critical = order[weights[order] >= gamma]
     quiet = order[weights[order] < gamma]
-    lines = places[survey.graph.pairs.numpy().T]
+    lines = places[weighing.graph.pairs.numpy().T]
     with _style():
         figure = Figure(figsize=(WIDTH, WIDTH))
         axis = figure.subplots()

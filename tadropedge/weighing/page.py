@@ -19,32 +19,32 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from torch import Tensor
 
-from tadropedge.survey.summary import most_critical
-from tadropedge.survey.weigh import Survey
+from tadropedge.weighing.summary import most_critical
+from tadropedge.weighing.weigh import Weighing
 
 Floats = npt.NDArray[np.float64]
 
 
-def render(survey: Survey, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
+def render(weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
     """The page as text: every node, every edge."""
-    folder = resources.files("tadropedge.survey")
+    folder = resources.files("tadropedge.weighing")
     script = folder.joinpath("graph.js").read_text(encoding="utf-8")
     template = folder.joinpath("graph.html.j2").read_text(encoding="utf-8")
-    graph, kind = survey.graph, survey.request.kind
+    graph, kind = weighing.graph, weighing.request.kind
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(template)
     return page.render(
         heading=f"Which edges hold {name} together?",
         words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, weighed by {kind} resistance. "
         f"Edges of weight {gamma:.4g} and more are called critical.",
-        critical=most_critical(survey),
+        critical=most_critical(weighing),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=Markup(_embedded(_data(survey, gamma, keep, places))),
+        data=Markup(_embedded(_data(weighing, gamma, keep, places))),
         script=Markup(script),
     )
 
 
-def _data(survey: Survey, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
-    graph = survey.graph
+def _data(weighing: Weighing, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
+    graph = weighing.graph
     low, high = graph.pairs.tolist()
     return {
         "gamma": gamma,
@@ -53,7 +53,7 @@ def _data(survey: Survey, gamma: float, keep: Mapping[str, Tensor], places: Floa
         "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards
         "source": low,
         "target": high,
-        "weight": survey.weights.tolist(),
+        "weight": weighing.weights.tolist(),
         "keep": {name: prob.numpy().round(4).tolist() for name, prob in keep.items()},
     }
 
