@@ -154,7 +154,8 @@ def test_pyamg_may_be_missing(monkeypatch):
         climb(L, null_vector(600), 4.0, Clusters(q=3), "lobpcg", 1e-8)
 
 
-def test_a_hopeless_multiplicity_is_named():
+def test_a_hopeless_multiplicity_is_named(monkeypatch):
+    monkeypatch.setattr(ladder, "MOST_PAIRS", 16)
     with pytest.raises(ConvergenceError, match=r"repeated too often|repeated more than"):
         list(cluster_subspaces(of(nx.complete_bipartite_graph(2, 900)), Clusters(q=3), solver="shift-invert"))
 

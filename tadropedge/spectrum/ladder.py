@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 EPSILON = float(np.finfo(np.float64).eps)
 DENSE_SHARE = 10  # iterative solvers are for k well below n
 MOST_PAIRS = 512  # eigenpairs beyond which a repeated eigenvalue of a large component is given up
+UNDECIDED = 1e-6  # residual, as a share of the eigenvalue, that tells whether it is repeated
 CAREFUL = 0.5  # solvers aim at this share of the residual that the check allows
 NEIGHBOURS = 0.01  # residual of the pairs above the modes, as a share of the gap that they bound
 
@@ -77,6 +78,8 @@ class Check:
         if 0 < count < len(seen):
             used, gap = int((values <= seen[count - 1]).sum()), float(seen[count] - seen[count - 1])
         rounding = 200 * EPSILON * self.norm * np.sqrt(used)
+        if count == 0:  # the end of an eigenspace is not in sight: enough to know that
+            return used, gap, max(rounding, UNDECIDED * float(values[-1]))
         return used, gap, max(rounding, self.tolerance / 2 * gap if np.isfinite(gap) else rounding)
 
     def limits(self, values: Floats, norm: float) -> Floats:
@@ -92,7 +95,6 @@ class Check:
         if not (np.isfinite(values).all() and np.isfinite(vectors).all()):
             return None, "the solver returned NaN"
         seen, count, widened = self.count(values)
-        # While the end of the eigenspace is not in sight the last pairs need not be good yet.
         used, gap, limit = self.modes(values)
         V = vectors[:, :used]
         size = float(np.linalg.norm(L @ V - V * values[:used]))

@@ -35,7 +35,7 @@ def davidson(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenp
 def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
     search = _Search(L, null, k, aim.device)
     norm = 2 * largest_diagonal(L)
-    best, best_step, first = np.inf, 0, 0.0
+    best, best_step, first = np.inf, 0, 1.0
     for step in range(MOST_STEPS):
         values, residual = search.extract()
         sizes = torch.linalg.vector_norm(residual, dim=0).cpu().numpy()
@@ -45,15 +45,17 @@ def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
         worst = float(ratio.max())
         if worst <= 1:
             break
-        first = first or worst
-        gained = float(np.log(first / worst))
-        aim.report(gained / np.log(first))
-        if step == TRIAL and np.log(worst) * TRIAL > MANY * gained:
+        # The limits follow the gap as it comes into sight, so progress is read off the residual itself.
+        largest = float(sizes[ratio > 1].max())
+        first = largest if step == 0 else first
+        gained, to_go = float(np.log(first / largest)), float(np.log(worst))
+        aim.report(gained / (gained + to_go))
+        if step == TRIAL and to_go * TRIAL > MANY * gained:
             search.precondition = Multigrid(L, null, aim.device)
-        if worst < best / 2:
-            best, best_step = worst, step
+        if largest < best / 2:
+            best, best_step = largest, step
         if step - best_step > PATIENCE:
-            raise RuntimeError(f"stalled at {best:.1f} times the wanted residual after {step} steps")
+            raise RuntimeError(f"stalled at {worst:.1f} times the wanted residual after {step} steps")
         search.extend(residual[:, torch.from_numpy(ratio > 1).to(residual.device)])
     else:
         raise RuntimeError(f"still at {worst:.1f} times the wanted residual after {MOST_STEPS} steps")
