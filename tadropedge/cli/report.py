@@ -1,7 +1,8 @@
-"""``tadropedge report``: the page of a finished comparison, written again."""
+"""``tadropedge report``: the page of a finished comparison or reproduction, written again."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,21 +10,33 @@ import typer
 
 from tadropedge.cli.app import app
 from tadropedge.cli.options import Json_
-from tadropedge.cli.show import show
+from tadropedge.cli.show import show, show_verdicts
 from tadropedge.compare.report import write_report
-from tadropedge.compare.results import read_results
+from tadropedge.compare.results import read_json
+from tadropedge.compare.schema import parse
+from tadropedge.paper.document import as_plain, parse_document
+from tadropedge.paper.reproduce import write_folder
 
 
 @app.command("report")
 def report_command(
     folder: Annotated[Path, typer.Argument(help="folder with a results.json")], as_json: Json_ = False
 ) -> None:
-    """Write the report of a finished comparison again.
+    """Write the report of a finished comparison or reproduction again.
 
     Example: tadropedge report cora-gcn
     """
-    results = read_results(folder / "results.json")
-    page = write_report(results, folder / "report.html")
-    show(results, as_json)
+    content = read_json(folder / "results.json")
+    if isinstance(content, dict) and "verdicts" in content:
+        document = parse_document(content, "results.json")
+        page = write_folder(document, folder)
+        if as_json:
+            print(json.dumps(as_plain(document)))
+        else:
+            show_verdicts(document)
+    else:
+        results = parse(content, "results.json")
+        page = write_report(results, folder / "report.html")
+        show(results, as_json)
     if not as_json:
         print(f"report: {page}")

@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from tadropedge.compare.results import as_document
 from tadropedge.compare.rows import Results, grouped
 from tadropedge.compare.terminal import table
+from tadropedge.paper.document import Document
+from tadropedge.paper.item import STATUSES
+
+STYLES = dict(zip(STATUSES, ("bold blue", "bold dark_orange3", "bold magenta"), strict=True))
 
 
 def show(results: Results, as_json: bool) -> None:
@@ -18,3 +24,13 @@ def show(results: Results, as_json: bool) -> None:
         return
     for group in grouped(results.rows):
         Console().print(table(group))
+
+
+def show_verdicts(document: Document) -> None:
+    """Print every claim with its verdict and the reason."""
+    console = Console()
+    for name, entry in document.items():
+        for verdict in entry.verdicts:
+            console.print(f"{name}: {verdict.status}", style=STYLES[verdict.status], markup=False, highlight=False)
+            for words in (verdict.claim, verdict.reason):
+                console.print(Padding(Text(words), (0, 0, 0, 2)))

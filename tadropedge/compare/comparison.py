@@ -51,7 +51,7 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     dataset, architecture = laboratory.dataset, laboratory.architecture
     space = plan.space if plan.space is not None else default_space(dataset.gamma)
     name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
-    settings = _fixed_settings(laboratory)
+    settings = fixed_settings(laboratory)
     batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
 
     def told(phase: str) -> Callable[[int, int], None]:
@@ -87,7 +87,7 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     return make_rows(laboratory, table, fresh)
 
 
-def _fixed_settings(laboratory: Laboratory) -> dict[str, object]:
+def fixed_settings(laboratory: Laboratory) -> dict[str, object]:
     """What decides an outcome beside space and seed; a study made with other values is refused."""
     dataset = laboratory.dataset
     return {

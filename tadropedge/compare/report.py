@@ -86,7 +86,7 @@ def _group(rows: Sequence[Row]) -> Cells:
         "pictures": _pictures(rows),
         "setting_names": setting_names,
         "settings": [
-            {"label": label, "cells": [_shown(row.settings.get(name)) for name in setting_names]}
+            {"label": label, "cells": [shown(row.settings.get(name)) for name in setting_names]}
             for label, row in zip(names, rows, strict=True)
             if row.settings
         ],
@@ -114,13 +114,13 @@ def _pictures(rows: Sequence[Row]) -> list[Cells]:
 def _run(run: Mapping[str, object]) -> list[tuple[str, str]]:
     """The run's members, the usual ones first."""
     order = [name for name in RUN if name in run] + [name for name in run if name not in RUN]
-    return [(name, _shown(run[name])) for name in order]
+    return [(name, shown(run[name])) for name in order]
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Any JSON value as a few words.
 
-    >>> _shown({"torch": "2.13.0", "numpy": "2.4.6"}), _shown(812.4375), _shown(["a", 1]), _shown(None)
+    >>> shown({"torch": "2.13.0", "numpy": "2.4.6"}), shown(812.4375), shown(["a", 1]), shown(None)
     ('torch 2.13.0, numpy 2.4.6', '812.4', 'a, 1', '–')
     """
     if value is None:
@@ -130,7 +130,7 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {shown(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(_shown(part) for part in value)
+        return ", ".join(shown(part) for part in value)
     return str(value)

@@ -36,7 +36,7 @@ def as_document(results: Results) -> dict[str, object]:
     >>> as_document(Results([row]))["compare"][0]["paper_protocol"]
     {'best_test': 0.88, 'trials': 100}
     """
-    return {"compare": [_plain(row) for row in results.rows], "run": _plain(results.run)}
+    return {"compare": [plain(row) for row in results.rows], "run": plain(results.run)}
 
 
 def write_results(results: Results, path: str | Path) -> Path:
@@ -44,21 +44,31 @@ def write_results(results: Results, path: str | Path) -> Path:
     path = Path(path)
     document = as_document(results)
     parse(document, path.name)
+    return write_json(document, path)
+
+
+def read_results(path: str | Path) -> Results:
+    """Read and check ``results.json``."""
+    return parse(read_json(path), Path(path).name)
+
+
+def write_json(document: object, path: Path) -> Path:
+    """Write plain values in one step, a list of numbers on one line."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     lines = NUMBERS.sub(lambda match: " ".join(match[0].split()), text)
     return write_atomic(path, f"{lines}\n".encode())
 
 
-def read_results(path: str | Path) -> Results:
-    """Read and check ``results.json``."""
+def read_json(path: str | Path) -> object:
+    """Read a JSON file, or say where it is none."""
     path = existing(path)
     try:
-        document = json.loads(path.read_bytes())
+        document: object = json.loads(path.read_bytes())
     except json.JSONDecodeError as error:
         raise TadropedgeError(f"{path.name}:{error.lineno}: not JSON: {error.msg}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise TadropedgeError(f"{path.name}: cannot be read as JSON ({error})") from error
-    return parse(document, path.name)
+    return document
 
 
 def write_csv(results: Results, path: str | Path) -> Path:
@@ -77,18 +87,18 @@ def write_csv(results: Results, path: str | Path) -> Path:
     return write_atomic(Path(path), stream.getvalue().encode())
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """Dataclasses, arrays and NumPy numbers as what ``json`` writes."""
     if is_dataclass(value):
-        return {member.name: _plain(getattr(value, member.name)) for member in fields(value)}
+        return {member.name: plain(getattr(value, member.name)) for member in fields(value)}
     if isinstance(value, np.generic | np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if value is None or isinstance(value, str | int | float):
         return value
     raise TadropedgeError(f"results hold texts, numbers, lists and mappings, got {value!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,13 +41,28 @@ class Item:
     """What an item found.
 
     ``rows`` are plain values (numbers, strings, lists, tables of them), one row of the item's csv each; NaN is None.
-    ``figures`` maps the stem of a file to the bytes of a PNG. ``notes`` explain, one sentence each.
+    ``figures`` maps the stem of a file to the bytes of a PNG. ``notes`` explain, one sentence each. An item that was
+    run in parts is not ``complete`` until the last of them. ``run`` holds what depends on the run alone, such as the
+    ``seconds`` of its parts.
+
+    A module of an item may have a function ``tables(rows) -> list[Table]`` that shows the rows on a page.
     """
 
     rows: list[dict[str, Any]]
     verdicts: list[Verdict]
     figures: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    complete: bool = True
+    run: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table on a page: words only."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 def _silent(phase: str, done: int, total: int) -> None:
@@ -58,7 +73,8 @@ def _silent(phase: str, done: int, total: int) -> None:
 class Bench:
     """Where an item is run: its recipe, a folder for what must survive a kill, a device and the data.
 
-    Everything random follows from ``seed``. ``report(phase, done, total)`` shows progress.
+    Everything random follows from ``seed``. ``report(phase, done, total)`` shows progress. ``parts`` names the parts
+    to be run of an item that has them; none named is all.
     """
 
     recipe: Recipe
@@ -67,6 +83,7 @@ class Bench:
     root: Path | None = None
     seed: int = 0
     report: Report = _silent
+    parts: tuple[str, ...] = ()
 
     def dataset(self, name: str, **options: Any) -> Dataset:
         """A dataset on the device of this run."""
@@ -77,6 +94,7 @@ class Bench:
         """Where edge weights are kept between runs."""
         return self.folder / "cache"
 
-    def storage(self) -> optuna.storages.BaseStorage:
-        """The finished trainings of this item: an append-only journal."""
-        return open_storage(self.folder / "studies" / f"{self.recipe.name}.journal")
+    def storage(self, part: str = "") -> optuna.storages.BaseStorage:
+        """The finished trainings of this item, or of one part of it: an append-only journal."""
+        name = f"{self.recipe.name}-{part}" if part else self.recipe.name
+        return open_storage(self.folder / "studies" / f"{name}.journal")

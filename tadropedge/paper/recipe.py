@@ -43,8 +43,9 @@ class Recipe:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the result."""
-        content = json.dumps([self.name, self.preset, dict(self.settings), dict(self.published)], sort_keys=True)
+        """A hash of everything that decides the result, the recipes it ``uses`` included."""
+        used = [load_recipe(name, self.preset).fingerprint for name in self.settings.get("uses", [])]
+        content = json.dumps([self.name, self.preset, dict(self.settings), dict(self.published), *used], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

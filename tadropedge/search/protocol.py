@@ -74,6 +74,7 @@ def honest(
     settings: Mapping[str, object] | None = None,
     batch: int = BATCH,
     progress: Progress | None = None,
+    curves: bool = True,
 ) -> Honest:
     """Choose settings on validation, retrain them on fresh seeds and splits, and their references beside them.
 
@@ -84,6 +85,7 @@ def honest(
     * ``kept_share``: from a trial to its expected share of kept edges.
     * ``splits``: the split of each replicate, as the trainer counts them; s by default. ``range(1, S + 1)`` where
       the trainer counts the split of the search as 0, ``[0] * S`` where a dataset has but one.
+    * ``curves``: whether the curves of the retrained models are kept; without them a study is small.
     """
     numbers = _splits(check_integer("replicates", replicates, least=1), splits)
     chosen = choose(table)
@@ -103,7 +105,7 @@ def honest(
         }
         # Replicate by replicate, so that a run that was stopped holds whole pairs.
         everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
-        run_jobs(train, everything, batch=batch, progress=progress, curves=True)
+        run_jobs(train, everything, batch=batch, progress=progress, curves=curves)
     return Honest(chosen, shares, _finished(runs), _finished(references))
 
 

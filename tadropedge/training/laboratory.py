@@ -98,7 +98,10 @@ class Laboratory:
         each = 4 * COPIES * (signals * width + entries)
         free = CPU_BUDGET
         if self.dataset.device.type == "cuda":
-            free = GPU_SHARE * torch.cuda.mem_get_info(self.dataset.device)[0]
+            device = self.dataset.device
+            # What torch keeps from an earlier batch is free for the next one.
+            kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+            free = GPU_SHARE * (torch.cuda.mem_get_info(device)[0] + kept)
         return max(1, int(free / each))
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:

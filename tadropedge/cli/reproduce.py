@@ -1,0 +1,64 @@
+"""``tadropedge reproduce``: a table or figure of the paper, measured beside the printed one and judged."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tadropedge.cli.app import app
+from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, chosen_device
+from tadropedge.cli.progress import live_progress
+from tadropedge.cli.show import show_verdicts
+from tadropedge.paper.document import as_plain
+from tadropedge.paper.registry import ALL, ITEMS, named_items
+from tadropedge.paper.reproduce import Run, reproduce
+
+
+@app.command("reproduce")
+def reproduce_command(
+    name: Annotated[str, typer.Argument(help=f"one of {', '.join(ITEMS)}, {ALL}")],
+    preset: Annotated[str, typer.Option("--preset", help="quick: minutes on 2 cores; paper: all of it")] = "quick",
+    parts: Annotated[
+        list[str] | None,
+        typer.Option("--part", help="only this part of table1: a dataset, or one network as pubmed/gcn-3; repeatable"),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="run finished items again; finished trainings are kept")
+    ] = False,
+    seed: Seed_ = 0,
+    device: Device_ = "auto",
+    data_root: Root_ = None,
+    out: Out_ = Path("reproduction"),
+    as_json: Json_ = False,
+) -> None:
+    """Make a table or figure of the paper, or all of them, and judge every claim.
+
+    Killed at any moment, the same command goes on where it stopped.
+
+    Example: tadropedge reproduce table1 --preset quick --out reproduction
+    """
+    names = named_items(name)
+    command = shlex.join(["tadropedge", *sys.argv[1:]])
+    place = chosen_device(device)
+    try:
+        with live_progress(as_json) as report:
+            run = Run(out, preset, place, data_root, seed, parts or (), again, command, report, _say)
+            document = reproduce(name, run)
+    except KeyboardInterrupt:
+        print(f"\nstopped; finished trainings are kept. Go on with: {command}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    mine = {item: document[item] for item in names if item in document}
+    if as_json:
+        print(json.dumps(as_plain(mine)))
+        return
+    show_verdicts(mine)
+    print(f"report: {out / 'report.html'}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -1,0 +1,219 @@
+"""Table 1: five methods, three backbones, three datasets; the paper's protocol and the honest one side by side.
+
+A cell is a dataset, a backbone and a depth. Its trials are random, the same for every method. Methods that look at
+the topology are run with both Laplacians; the others do not depend on it and are run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import optuna
+
+from tadropedge.compare.comparison import make_rows
+from tadropedge.compare.results import plain
+from tadropedge.data.dataset import Dataset
+from tadropedge.errors import TadropedgeError
+from tadropedge.paper.figures.table1 import draw
+from tadropedge.paper.item import Bench, Item
+from tadropedge.paper.items.table1_claims import judge, notes, tables
+from tadropedge.paper.recipe import Recipe
+from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
+from tadropedge.search.protocol import adaptive
+from tadropedge.search.space import Space
+from tadropedge.training.config import Architecture
+from tadropedge.training.laboratory import Laboratory
+
+__all__ = ["run", "tables"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A dataset, a backbone and a depth."""
+
+    dataset: str
+    backbone: str
+    layers: int
+
+    @property
+    def name(self) -> str:
+        """As ``--part`` names it."""
+        return f"{self.dataset}/{self.backbone}-{self.layers}"
+
+    def inside(self, part: str) -> bool:
+        """Whether a part holds this cell.
+
+        >>> cell = Cell("pubmed", "gcn", 3)
+        >>> [cell.inside(part) for part in ("pubmed", "pubmed/gcn", "pubmed/gcn-3", "pubmed/gcn-2", "cora")]
+        [True, True, True, False, False]
+        """
+        return part in (self.dataset, f"{self.dataset}/{self.backbone}", self.name)
+
+
+def run(bench: Bench) -> Item:
+    """Train what is asked for, and make rows of every cell that is finished."""
+    recipe, clock = bench.recipe, Stopwatch.of(bench)
+    cells = all_cells(recipe)
+    wanted = chosen_cells(cells, bench.parts)
+    tally = Tally(bench, sum(_trainings(recipe, cell) for cell in wanted))
+    rows: list[Row] = []
+    finished = 0
+    for dataset, mine in groupby(cells, lambda cell: cell.dataset):
+        data, storage = bench.dataset(dataset), bench.storage(dataset)
+        for cell in mine:
+            try:
+                rows += _cell_rows(bench, cell, _searches(bench, cell, data), storage, clock, tally, cell in wanted)
+            except UnfinishedError:  # it belongs to another part
+                continue
+            finished += 1
+    methods = len(recipe["methods"])
+    return Item(
+        rows,
+        judge(rows, recipe),
+        draw(rows),
+        notes(rows, recipe),
+        complete=finished == len(cells),
+        run={
+            "cells": f"{finished * methods} of {_published_cells(recipe)}",
+            "settings": _settings(recipe),
+            "seconds_of": _seconds(clock, cells),
+        },
+    )
+
+
+def all_cells(recipe: Recipe) -> list[Cell]:
+    """The cells of a recipe, dataset by dataset."""
+    cells = []
+    for dataset, names in recipe["cells"].items():
+        for name in names:
+            backbone, _, layers = name.partition("-")
+            cells.append(Cell(dataset, backbone, int(layers)))
+    return cells
+
+
+def chosen_cells(cells: Sequence[Cell], parts: Sequence[str]) -> list[Cell]:
+    """The cells inside one of the parts; no part named is all.
+
+    >>> chosen_cells([Cell("cora", "gcn", 2)], ["coar"])
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: no part 'coar' in this recipe; take a dataset or one of cora/gcn-2
+    """
+    for part in parts:
+        if not any(cell.inside(part) for cell in cells):
+            names = ", ".join(cell.name for cell in cells)
+            raise TadropedgeError(f"no part {part!r} in this recipe; take a dataset or one of {names}")
+    return [cell for cell in cells if not parts or any(cell.inside(part) for part in parts)]
+
+
+def space_of(recipe: Recipe, cell: Cell) -> Space:
+    """The search space of a cell: what holds for all, then for its dataset, then for its backbone there."""
+    whole: Mapping[str, Any] = recipe["space"]
+    mine: Mapping[str, Any] = whole.get(cell.dataset, {})
+    common = {name: entry for name, entry in whole.items() if name not in recipe["cells"]}
+    backbones = {other.backbone for other in all_cells(recipe)} | {"gcn", "jknet", "incepgcn"}
+    of_dataset = {name: entry for name, entry in mine.items() if name not in backbones}
+    return Space.of({**common, **of_dataset, **mine.get(cell.backbone, {})})
+
+
+def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str, Search]]:
+    """One search for each Laplacian; the first runs the methods that have none too."""
+    recipe = bench.recipe
+    architecture = Architecture(cell.backbone, cell.layers, recipe["hidden"])
+    for place, laplacian in enumerate(recipe["laplacians"]):
+        laboratory = Laboratory(dataset, architecture, recipe["epochs"], laplacian, cache_dir=bench.cache_dir)
+        methods = [method for method in recipe["methods"] if place == 0 or adaptive(method)]
+        seeds = recipe["seeds"][cell.dataset]
+        name = f"{cell.name}/{laplacian}"
+        yield laplacian, Search(laboratory, space_of(recipe, cell), methods, recipe["trials"], seeds, name)
+
+
+def _trainings(recipe: Recipe, cell: Cell) -> int:
+    """How many trainings a cell takes: search, retraining and references."""
+    methods, laplacians = recipe["methods"], len(recipe["laplacians"])
+    drop = sum(adaptive(method) for method in methods)
+    alone = len(methods) - drop
+    trials, seeds = int(recipe["trials"]), int(recipe["seeds"][cell.dataset])
+    return (alone + drop * laplacians) * trials + (alone + 2 * drop * laplacians) * seeds
+
+
+def _cell_rows(
+    bench: Bench,
+    cell: Cell,
+    searches: Iterable[tuple[str, Search]],
+    storage: optuna.storages.BaseStorage,
+    clock: Stopwatch,
+    tally: Tally,
+    training: bool,
+) -> list[Row]:
+    """The rows of one cell; where it may not be trained, those of its finished trainings."""
+    clock.start()
+    rows: list[Row] = []
+    for laplacian, search in searches:
+        if training:
+            lap = partial(clock.lap, f"{cell.name}/{laplacian}")
+            table, fresh = search.run(bench.seed, storage, lap, tally.show)
+            tally.add(search.count)
+        else:
+            table, fresh = search.run(bench.seed, storage, _nothing, _nothing, train=no_training)
+        for row in make_rows(search.laboratory, table, fresh):
+            rows.append(_row(plain(row), bench.recipe, laplacian if adaptive(row.method) else None))
+    return rows
+
+
+def _nothing(_: object) -> None:
+    """Nothing is timed or shown where nothing is trained."""
+
+
+def _row(row: Any, recipe: Recipe, laplacian: str | None) -> Row:
+    """A row of a comparison beside the printed number, without its curves."""
+    printed = printed_accuracy(recipe, row["dataset"], row["backbone"], row["layers"], row["method"])
+    found = round(row["paper_protocol"]["best_test"], 6)
+    return {
+        **{name: row[name] for name in ("dataset", "backbone", "layers", "method")},
+        "laplacian": laplacian,
+        "printed": printed,
+        "paper_protocol": {**row["paper_protocol"], "best_test": found},
+        "short": None if printed is None else round(max(0.0, printed - found), 6),
+        "honest": row["honest"],
+        "settings": row["settings"],
+    }
+
+
+def printed_accuracy(recipe: Recipe, dataset: str, backbone: str, layers: int, method: str) -> float | None:
+    """What the paper prints in a cell, if it does."""
+    for name, backbones in recipe.published.items():
+        for kind, table in backbones.items():
+            if (name.lower(), kind.lower()) == (dataset, backbone) and layers in table["depths"]:
+                return float(table[method][table["depths"].index(layers)])
+    return None
+
+
+def _published_cells(recipe: Recipe) -> int:
+    """105: every cell of the printed table."""
+    depths = sum(len(table["depths"]) for backbones in recipe.published.values() for table in backbones.values())
+    return depths * len(recipe["methods"])
+
+
+def _settings(recipe: Recipe) -> str:
+    seeds = ", ".join(f"{dataset} {count}" for dataset, count in recipe["seeds"].items())
+    return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}"
+
+
+def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
+    """Seconds of search and retraining by dataset and Laplacian, of all cells of this recipe and all runs."""
+    names = {cell.name for cell in cells}
+    total: dict[str, dict[str, float]] = {}
+    for part, phases in clock.seconds.items():
+        dataset, cell, laplacian = part.split("/")
+        if f"{dataset}/{cell}" in names:
+            sums = total.setdefault(dataset, {})
+            for phase, seconds in phases.items():
+                label = f"{phase}, {laplacian}"
+                sums[label] = sums.get(label, 0.0) + seconds
+    return {dataset: {label: round(seconds, 1) for label, seconds in sums.items()} for dataset, sums in total.items()}

@@ -1,0 +1,146 @@
+"""The driver: run items of the paper and keep everything they gave in one folder.
+
+``results.json``, one csv an item, ``figures/``, ``report.html`` and ``README.md`` are written after each item, each in
+one step. Trainings live in ``studies/`` and edge weights in ``cache/``: killed at any moment, the same call goes on.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import torch
+
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
+from tadropedge.files import write_atomic
+from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
+from tadropedge.paper.item import Bench, Item, Report, Verdict
+from tadropedge.paper.readme import readme
+from tadropedge.paper.recipe import Recipe, load_recipe
+from tadropedge.paper.registry import ITEMS, item_module, named_items
+from tadropedge.paper.report import write_page
+from tadropedge.provenance import commit, machine
+
+QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
+
+
+def _silent_report(phase: str, done: int, total: int) -> None:
+    """No progress display."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How items are run; see the options of ``tadropedge reproduce``."""
+
+    out: Path
+    preset: str = "quick"
+    device: str = "cpu"
+    root: Path | None = None
+    seed: int = 0
+    parts: Sequence[str] = ()
+    again: bool = False
+    command: str = "tadropedge reproduce"
+    report: Report = _silent_report
+    say: Callable[[str], None] = print
+
+
+def reproduce(name: str, run: Run) -> Document:
+    """Run one item, or all of them, and return what the folder then holds."""
+    names = named_items(name)
+    _check_parts(names, run.parts)
+    document = stored(run.out)
+    for item in names:
+        recipe = load_recipe(item, run.preset)
+        if not run.again and not run.parts and _finished(document.get(item), recipe, run.seed):
+            run.say(f"{item} is finished in '{run.out}' and not run again (--again does)")
+            continue
+        entry = run_item(recipe, run)
+        document = {**stored(run.out), item: entry}  # read again: another process may have added an item
+        write_folder(document, run.out)
+    return document
+
+
+def stored(out: Path) -> Document:
+    """What a folder holds; nothing where there is none."""
+    path = out / "results.json"
+    return read_document(path) if path.exists() else {}
+
+
+def run_item(recipe: Recipe, run: Run) -> Entry:
+    """Run one item and write its pictures and its table."""
+    started = time.monotonic()
+    module = item_module(recipe.name)
+    parts = tuple(run.parts)
+    bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, parts)
+    with warnings.catch_warnings():
+        # Said once for a whole item of the paper would be enough; the notes of Table 1 do.
+        warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
+        found: Item = module.run(bench)
+    figures = []
+    for stem, content in found.figures.items():
+        name = stem if stem.startswith(recipe.name) else f"{recipe.name}-{stem}"
+        figures.append(write_atomic(run.out / "figures" / f"{name}.png", content).name)
+    write_rows(found.rows, run.out / f"{recipe.name}.csv")
+    verdicts = [_marked(verdict, recipe) for verdict in found.verdicts]
+    return Entry(found.rows, verdicts, found.notes, figures, _run_info(found, recipe, run, started))
+
+
+def write_folder(document: Document, out: Path) -> Path:
+    """Write ``results.json``, then what is made from it; return the page's path."""
+    document = {name: document[name] for name in ITEMS if name in document}
+    write_document(document, out / "results.json")
+    write_atomic(out / "README.md", readme(document).encode())
+    return write_page(document, out)
+
+
+def is_quick(recipe: Recipe) -> bool:
+    """Whether this recipe does less than the paper's preset; some items have but one size."""
+    return recipe.preset == "quick" and recipe.settings != load_recipe(recipe.name, "paper").settings
+
+
+def _marked(verdict: Verdict, recipe: Recipe) -> Verdict:
+    """A verdict of a quick run says that it is one."""
+    return replace(verdict, reason=f"{verdict.reason} ({QUICK})") if is_quick(recipe) else verdict
+
+
+def _finished(entry: Entry | None, recipe: Recipe, seed: int) -> bool:
+    wanted = {"preset": recipe.preset, "fingerprint": recipe.fingerprint, "seed": seed}
+    return entry is not None and entry.complete and all(entry.run[key] == value for key, value in wanted.items())
+
+
+def _check_parts(names: Sequence[str], parts: Sequence[str]) -> None:
+    if parts and names != ["table1"]:
+        asked = names[0] if len(names) == 1 else "all"
+        raise TadropedgeError(f"--part {parts[0]!r} belongs to table1 alone, got {asked!r}")
+
+
+def _run_info(found: Item, recipe: Recipe, run: Run, started: float) -> dict[str, Any]:
+    """What depends on the run; the seconds of an item with parts are those of all its runs together."""
+    parts = found.run.get("seconds_of", {})
+    summed = sum(seconds for phases in parts.values() for seconds in phases.values())
+    return {
+        "preset": recipe.preset,
+        "quick": is_quick(recipe),
+        "complete": found.complete,
+        "seconds": round(summed or time.monotonic() - started, 1),
+        **found.run,
+        "seed": run.seed,
+        "fingerprint": recipe.fingerprint,
+        "commit": commit(),
+        "machine": machine(run.device),
+        "device": run.device,
+        "command": run.command,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+    }

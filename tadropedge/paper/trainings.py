@@ -1,0 +1,219 @@
+"""Trainings of an item: resumed after a kill, counted together, and timed over all runs.
+
+Every study carries a digest of what decides its outcomes. So a recipe that was changed finds an empty place, and one
+that asks for more trials or seeds keeps what is finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from tadropedge.compare.comparison import LARGEST_BATCH, fixed_settings
+from tadropedge.compare.results import read_json, write_json
+from tadropedge.errors import TadropedgeError
+from tadropedge.paper.item import Bench
+from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
+from tadropedge.search.protocol import Honest, adaptive, honest, reference, replicate
+from tadropedge.search.space import TUNABLE, Space
+from tadropedge.search.study import Finished, Ledger
+from tadropedge.training.config import Trial
+from tadropedge.training.laboratory import Laboratory
+
+Progress = Callable[[int, int], None]
+
+
+class Stopwatch:
+    """Seconds by part and phase, on disk, summed over all runs of an item."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seconds: dict[str, dict[str, float]] = _read_seconds(path)
+        self._last = time.monotonic()
+
+    @classmethod
+    def of(cls, bench: Bench) -> Stopwatch:
+        """The stopwatch of an item, beside its studies."""
+        return cls(bench.folder / "studies" / f"{bench.recipe.name}-{bench.recipe.preset}.seconds.json")
+
+    def start(self) -> None:
+        """What went by until now counts for nothing."""
+        self._last = time.monotonic()
+
+    def lap(self, part: str, phase: str) -> None:
+        """Add the time since the last lap."""
+        now = time.monotonic()
+        phases = self.seconds.setdefault(part, {})
+        phases[phase] = round(phases.get(phase, 0.0) + now - self._last, 3)
+        self._last = now
+        write_json(self.seconds, self.path)
+
+
+def _read_seconds(path: Path) -> dict[str, dict[str, float]]:
+    if not path.exists():
+        return {}
+    content: Any = read_json(path)
+    return {part: {phase: float(s) for phase, s in phases.items()} for part, phases in content.items()}
+
+
+@dataclass
+class Tally:
+    """One count of trainings for the whole item, where the work comes in pieces."""
+
+    bench: Bench
+    total: int
+    done: int = 0
+
+    def show(self, done_here: int) -> None:
+        """Tell how far the current piece has come."""
+        self.bench.report(self.bench.recipe.name, self.done + done_here, self.total)
+
+    def add(self, count: int) -> None:
+        """A piece is finished."""
+        self.done += count
+        self.show(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A random search and what follows it, in one laboratory."""
+
+    laboratory: Laboratory
+    space: Space
+    methods: Sequence[str]
+    trials: int
+    seeds: int
+    place: str  # in front of the names of its studies
+    splits: Sequence[int] | None = None  # of the fresh seeds; None: 1, 2, ...
+
+    @property
+    def count(self) -> int:
+        """How many trainings that is."""
+        referenced = sum(adaptive(method) for method in self.methods)
+        return len(self.methods) * self.trials + (len(self.methods) + referenced) * self.seeds
+
+    def run(
+        self,
+        seed: int,
+        storage: optuna.storages.BaseStorage,
+        lap: Callable[[str], None],
+        show: Callable[[int], None],
+        train: Train | None = None,
+    ) -> tuple[Table, Honest]:
+        """Both protocols, or what is missing of them; ``lap(phase)`` and ``show(done)`` after each batch."""
+        train = train or self.laboratory.train
+        laboratory, settings = self.laboratory, fixed_settings(self.laboratory)
+        name = f"{self.place}/{digest(settings, self.space.table(), seed)}"
+        batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
+        searched = len(self.methods) * self.trials
+
+        def told(phase: str, before: int) -> Progress:
+            def progress(done: int, _: int) -> None:
+                lap(phase)
+                show(before + done)
+
+            return progress
+
+        table = run_search(
+            train,
+            self.space,
+            self.methods,
+            self.trials,
+            seed,
+            storage,
+            name=name,
+            settings=settings,
+            batch=batch,
+            progress=told("search", 0),
+        )
+        fresh = honest(
+            train,
+            table,
+            self.space,
+            self.seeds,
+            seed,
+            storage,
+            laboratory.kept_share,
+            splits=self.splits if self.splits is not None else range(1, self.seeds + 1),
+            name=name,
+            settings=settings,
+            batch=batch,
+            progress=told("retraining", searched),
+            curves=False,
+        )
+        return table, fresh
+
+
+class UnfinishedError(TadropedgeError):
+    """A training was asked for where none may be run."""
+
+
+def no_training(trials: Sequence[Trial]) -> list[Any]:
+    """Stands for the trainer where only finished trainings are looked at."""
+    raise UnfinishedError(f"{len(trials)} trainings are not finished")
+
+
+@dataclass
+class Repeats:
+    """Fixed settings, each trained with the same fresh seeds: what the figures are drawn from."""
+
+    laboratory: Laboratory
+    place: str
+    seeds: int
+    seed: int
+    fresh_splits: bool = True
+    curves: bool = False
+    _bases: dict[str, Trial] = field(default_factory=dict)
+
+    def add(self, label: str, base: Trial) -> Trial:
+        """Train ``base`` too, under a name."""
+        self._bases[label] = base
+        return base
+
+    def add_reference(self, label: str, base: Trial) -> Trial:
+        """Train DropEdge with the settings and the expected kept share of ``base``, under a name."""
+        return self.add(label, reference(base, round(self.laboratory.kept_share(base), 6)))
+
+    @property
+    def count(self) -> int:
+        """How many trainings that is."""
+        return len(self._bases) * self.seeds
+
+    def run(self, storage: optuna.storages.BaseStorage, show: Callable[[int], None]) -> dict[str, list[Finished]]:
+        """The finished trainings by name, replicate by replicate; what the storage holds is not run again."""
+        settings = {"seed": self.seed, **fixed_settings(self.laboratory)}
+        jobs: dict[str, list[Job]] = {}
+        for label, base in self._bases.items():
+            space = Space.of({name: [getattr(base, name)] for name in TUNABLE})
+            own = {**settings, "keep_ratio": base.keep_ratio, "curves": self.curves}
+            name = f"{self.place}/{label}/{digest(own, space.table(), self.seed)}"
+            ledger = Ledger(storage, name, base.method, space, own)
+            splits = range(1, self.seeds + 1) if self.fresh_splits else [0] * self.seeds
+            jobs[label] = [Job(ledger, s, replicate(base, self.seed, s, split)) for s, split in enumerate(splits)]
+        everything = [job for group in zip(*jobs.values(), strict=True) for job in group]
+        batch = max(1, min(LARGEST_BATCH, self.laboratory.batch_size()))
+        run_jobs(
+            self.laboratory.train,
+            everything,
+            batch=batch,
+            progress=lambda done, _: show(done),
+            curves=self.curves,
+        )
+        return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
+
+
+def digest(settings: Mapping[str, object], space: Mapping[str, object], seed: int) -> str:
+    """Eight letters that change with whatever decides an outcome.
+
+    >>> digest({"epochs": 400}, {}, 0) == digest({"epochs": 400}, {}, 1)
+    False
+    """
+    content = json.dumps([settings, space, seed], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:8]

@@ -1,0 +1,317 @@
+"""The items with trainings at tiny size: their rows, their verdicts, their pictures, and what is not trained twice."""
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import data_root
+from tiny_recipes import tiny
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.paper.item import Bench, Item
+from tadropedge.paper.items import convergence, inverse, table1, table2, table3
+from tadropedge.paper.items.table1_claims import judge
+from tadropedge.paper.recipe import load_recipe, tomllib
+from tadropedge.paper.registry import ITEMS, item_module
+from tadropedge.training.config import Trial
+from tadropedge.training.laboratory import Laboratory
+
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.filterwarnings("ignore::tadropedge.errors.RepeatedEigenvalueWarning"),
+]
+METHODS = ["original", "dropedge", "cutoff", "division", "cdf"]
+
+
+def bench(name, folder, **options):
+    return Bench(tiny(name), folder, **options)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Every trial that is really trained."""
+    trained, train = [], Laboratory.train
+
+    def counting(self, trials, **options):
+        trained.extend(trials)
+        return train(self, trials, **options)
+
+    monkeypatch.setattr(Laboratory, "train", counting)
+    return trained
+
+
+@dataclass
+class Made:
+    """An item at tiny size, the folder it lies in, and the trials that were trained for it."""
+
+    folder: Path
+    item: Item
+    trials: list[Trial]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A function from a name to the item, run once."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+
+    @cache
+    def run(name):
+        trained, folder = [], tmp_path_factory.mktemp(name)
+        with pytest.MonkeyPatch.context() as patch:
+            train = Laboratory.train
+
+            def counting(self, trials, **options):
+                trained.extend(trials)
+                return train(self, trials, **options)
+
+            patch.setattr(Laboratory, "train", counting)
+            return Made(folder, item_module(name).run(bench(name, folder)), trained)
+
+    yield run
+    torch.set_num_threads(before)
+
+
+def test_table1_has_a_row_for_each_method_and_laplacian_and_nothing_is_trained_twice(made, counted):
+    folder, item = made("table1").folder, made("table1").item
+    cells = [("karate", "gcn", 2), ("karate", "jknet", 3), ("clusters", "incepgcn", 3)]
+    keys = [tuple(row[name] for name in ("dataset", "backbone", "layers", "method", "laplacian")) for row in item.rows]
+    alone = [(method, None) for method in METHODS[:2]]
+    both = [(method, laplacian) for laplacian in ("combinatorial", "normalized") for method in METHODS[2:]]
+    assert keys == [(*cell, *rest) for cell in cells for rest in (*alone, *both)]
+    assert item.complete
+    assert item.run["cells"] == "15 of 10"  # the tiny recipe prints numbers for two networks alone
+    counted.clear()
+    again = table1.run(bench("table1", folder))
+    assert again.rows == item.rows
+    assert not counted
+
+
+def test_table1_gives_every_method_the_same_trials_and_pairs_the_fresh_ones(made):
+    trials = made("table1").trials[: 8 * 2 + (2 + 2 * 3 * 2) * 3]  # the first network
+    searched = [trial for trial in trials if trial.seed < 2**30]
+    hyper = {}
+    for trial in searched:
+        values = (trial.learning_rate, trial.dropout, trial.keep_prob, trial.gamma, trial.seed, trial.normalization)
+        hyper.setdefault(trial.method, []).append(values)
+    assert hyper["original"] == hyper["dropedge"]
+    assert sorted(hyper["cdf"]) == sorted(2 * hyper["original"])  # once a Laplacian
+    assert {values[-1] for values in hyper["cdf"]} == {"first-order"}
+    fresh = [trial for trial in trials if trial.seed >= 2**30]
+    assert len(fresh) == (2 + 2 * 3 * 2) * 3
+    assert len({(trial.seed, trial.split) for trial in fresh}) == 3
+
+
+def test_table1_short_is_printed_minus_measured(made):
+    item = made("table1").item
+    for row in item.rows:
+        found = row["paper_protocol"]["best_test"]
+        wanted = {("karate", 2): 1.1, ("clusters", 3): 0.0}.get((row["dataset"], row["layers"]))
+        assert row["printed"] == wanted
+        assert row["short"] == (None if wanted is None else pytest.approx(max(0, wanted - found)))
+    assert [verdict.status for verdict in item.verdicts[:2]] == ["not reproduced", "reproduced"]
+    assert "0 of 5 cells" in item.verdicts[0].reason
+
+
+def test_table1_in_parts_is_the_whole_in_the_end(made, tmp_path):
+    whole = made("table1").item
+    first = table1.run(bench("table1", tmp_path, parts=("clusters",)))
+    assert {row["dataset"] for row in first.rows} == {"clusters"}
+    assert not first.complete
+    second = table1.run(bench("table1", tmp_path, parts=("karate/gcn", "karate/jknet-3")))
+    assert second.complete
+    assert second.rows == whole.rows
+    assert set(second.run["seconds_of"]) == {"karate", "clusters"}
+    phases = {f"{phase}, {name}" for phase in ("search", "retraining") for name in ("combinatorial", "normalized")}
+    assert all(set(seconds) == phases for seconds in second.run["seconds_of"].values())
+    with pytest.raises(TadropedgeError, match="no part 'cora' in this recipe; take a dataset or one of karate/gcn-2"):
+        table1.run(bench("table1", tmp_path, parts=("cora",)))
+
+
+def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.88):
+    gap = {"difference": difference, "difference_low": None, "difference_high": None, "p_value": p_value}
+    if difference is not None:
+        gap |= {"difference_low": difference - 0.001, "difference_high": difference + 0.001}
+    honest = {"mean": 0.87, "low": 0.86, "high": 0.88, "seeds": 20, "failed": 0, "verdict": None, **gap}
+    return {
+        **{"dataset": "cora", "backbone": "gcn", "layers": 2, "method": method, "laplacian": laplacian},
+        **{"printed": printed, "paper_protocol": {"best_test": best, "trials": 100}},
+        **{"short": round(max(0.0, printed - best), 6), "honest": honest, "settings": {}},
+    }
+
+
+def cell(*, difference, p_value, best=0.881, dropedge=0.880):
+    base = [row("original", 0.88), row("dropedge", dropedge)]
+    return base + [
+        row(method, best, difference, p_value, laplacian)
+        for laplacian in ("combinatorial", "normalized")
+        for method in METHODS[2:]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "statuses"),
+    [
+        (cell(difference=0.002, p_value=0.01), ["reproduced"] * 3),
+        (cell(difference=0.002, p_value=0.2), ["reproduced", "reproduced", "not reproduced"]),
+        (cell(difference=-0.002, p_value=0.01), ["reproduced", "reproduced", "not reproduced"]),
+        (cell(difference=0.002, p_value=0.01, best=0.875), ["reproduced", "not reproduced", "reproduced"]),
+        (cell(difference=0.002, p_value=0.01, best=0.874), ["not reproduced", "not reproduced", "reproduced"]),
+    ],
+)
+def test_the_verdicts_on_table1_follow_from_its_rows(rows, statuses):
+    verdicts = judge(rows, load_recipe("table1", "paper"))
+    assert [verdict.status for verdict in verdicts] == statuses
+    assert "largest half-width 0.10 points (wanted: 0.15)" in verdicts[2].reason
+
+
+def test_table2_takes_the_best_of_table1_and_marks_what_is_printed(made, monkeypatch):
+    folder, first = made("table1").folder, made("table1").item
+    monkeypatch.setattr(table2, "load_recipe", tiny)
+    item = table2.run(bench("table2", folder))
+    ours = {(row["row"], row["dataset"]): row for row in item.rows if row["source"] == "measured"}
+    assert set(ours) == {
+        ("TADropEdge-GCN", "karate"), ("TADropEdge-JKNet", "karate"), ("TADropEdge-IncepGCN", "clusters"),
+    }  # fmt: skip
+    best = max(
+        row["paper_protocol"]["best_test"]
+        for row in first.rows
+        if (row["backbone"], row["dataset"]) == ("gcn", "karate") and row["laplacian"]
+    )
+    assert ours["TADropEdge-GCN", "karate"]["accuracy"] == best
+    printed = [row for row in item.rows if row["source"] == "printed"]
+    assert len(printed) == 15
+    assert all(row["accuracy"] == row["printed"] for row in printed)
+    monkeypatch.setitem(table2.BASELINES, "graphsage", lambda bench, dataset: 0.5)
+    again = [row for row in table2.run(bench("table2", folder)).rows if row["row"] == "GraphSAGE"]
+    assert [(row["source"], row["accuracy"]) for row in again] == [("measured", 0.5)] * 3
+
+
+def test_table3_bounds_what_can_be_reached(made, counted):
+    item = made("table3").item
+    assert [(row["noise"], row["method"]) for row in item.rows] == [
+        (noise, method) for noise in ("stated", "calibrated") for method in METHODS
+    ]
+    for one in item.rows:
+        assert one["best_mean"] == pytest.approx(np.mean(one["best_by_graph"]), abs=1e-4)
+        assert one["best_of_graphs"] == pytest.approx(max(one["best_by_graph"]), abs=1e-4)
+        assert one["honest"]["seeds"] == 2  # graphs are the unit
+        assert (one["honest"]["difference"] is None) == (one["method"] in METHODS[:2])
+    assert item.verdicts[0].status == "cannot be as stated"
+    assert item.rows[0]["bayes"] < 0.82 < item.rows[-1]["bayes_high"] + 0.2
+    assert len(made("table3").trials) == 2 * 2 * (5 * 2 + 8 * 1)
+    counted.clear()
+    assert table3.run(bench("table3", made("table3").folder)).rows == item.rows
+    assert not counted
+
+
+def test_convergence_pairs_every_strategy_with_both_kinds_of_dropedge(made, counted):
+    item = made("convergence").item
+    rows = {one["method"]: one for one in item.rows}
+    assert list(rows) == ["dropedge", *(n for m in METHODS[2:] for n in (m, f"dropedge as {m}"))]
+    assert rows["dropedge"]["kept_share"] == 0.7
+    cdf, reference = rows["cdf"], rows["dropedge as cdf"]
+    assert cdf["kept_share"] == reference["kept_share"] > 0.8
+    assert cdf["epoch"] == [0, 1, 2]
+    gap = cdf["smallest_val_loss_same_budget"]["difference"]
+    assert gap == pytest.approx(cdf["smallest_val_loss"] - reference["smallest_val_loss"])
+    assert {trial.split for trial in made("convergence").trials} == {0}
+    assert len(item.verdicts) == 2
+    assert len(made("convergence").trials) == 7 * 3
+    counted.clear()
+    assert convergence.run(bench("convergence", made("convergence").folder)).rows == item.rows
+    assert not counted
+
+
+def test_accuracy_vs_p_keeps_as_many_edges_at_the_same_budget(made):
+    item, trials = made("accuracy-vs-p").item, made("accuracy-vs-p").trials
+    assert len(item.rows) == 2 * 2 * 4
+    for one in item.rows:
+        if one["method"] == "dropedge":
+            assert one["kept_share"] == one["keep_prob"]
+            assert "same_p" not in one
+        else:
+            assert one["kept_share"] > one["keep_prob"]
+            base = next(
+                other for other in item.rows
+                if (other["method"], other["keep_prob"], other["laplacian"])
+                == ("dropedge", one["keep_prob"], one["laplacian"])
+            )  # fmt: skip
+            assert one["same_p"]["difference"] == pytest.approx(one["mean"] - base["mean"])
+            gap = one["mean"] - one["dropedge_same_budget"]["mean"]
+            assert one["same_budget"]["difference"] == pytest.approx(gap)
+    shares = {round(trial.keep_ratio, 4) for trial in trials if trial.keep_ratio is not None}
+    assert shares == {one["kept_share"] for one in item.rows if one["method"] != "dropedge"}
+
+
+def test_inverse_is_compared_on_every_dataset(made):
+    item = made("inverse").item
+    assert {(one["dataset"], one["laplacian"], one["method"]) for one in item.rows} == {
+        (dataset, "combinatorial", method)
+        for dataset in ("karate", "clusters")
+        for method in ("dropedge", "cdf", "inverse-cdf")
+    }
+    assert len(item.verdicts) == 2
+    assert "karate" in item.verdicts[0].reason
+    assert "clusters" in item.verdicts[0].reason
+
+
+def test_inverse_is_worst_where_it_is_surely_below_both():
+    p = [0.3, 0.7]
+    noise = 0.001 * np.arange(8)
+    levels = {"cdf": 0.9, "dropedge": 0.88, "inverse-cdf": 0.8, "reference/cdf": 0.9, "reference/inverse-cdf": 0.79}
+    ripple = {method: 0.0001 * np.sin(np.arange(8) + place) for place, method in enumerate(levels)}
+    found = {f"{m}/{q:g}": level + noise + ripple[m] for m, level in levels.items() for q in p}
+    gap = inverse.over_p(found, p)
+    assert gap["dropedge"]["difference"] == pytest.approx(-0.08, abs=1e-3)
+    same_p, same_budget = inverse.judge({"combinatorial": {"cora": gap}})
+    assert (same_p.status, same_budget.status) == ("reproduced", "not reproduced")
+
+
+@pytest.mark.parametrize("name", ["table1", "table3", "convergence", "accuracy-vs-p", "inverse"])
+def test_tables_hold_words_alone_and_figures_are_pictures(name, made):
+    item = made(name).item
+    for table in item_module(name).tables(item.rows):
+        assert table.rows
+        assert all(len(line) == len(table.columns) for line in table.rows)
+        assert all(isinstance(cell, str) and cell not in ("None", "nan") for line in table.rows for cell in line)
+    assert item.figures
+    assert all(png.startswith(b"\x89PNG") for png in item.figures.values())
+    assert not any(isinstance(value, float) and math.isnan(value) for one in item.rows for value in one.values())
+
+
+def test_every_item_has_its_recipe_in_both_presets():
+    for name in ITEMS:
+        for preset in ("quick", "paper"):
+            recipe = load_recipe(name, preset)
+            assert recipe.title
+            assert recipe.claim
+
+
+def test_the_spaces_of_table1_fix_the_structure_and_leave_the_rest_open():
+    recipe = load_recipe("table1", "paper")
+    cells = table1.all_cells(recipe)
+    assert len(cells) == 21
+    for one in cells:
+        entries = table1.space_of(recipe, one).table()
+        assert set(entries) == {
+            *("learning_rate", "weight_decay", "dropout", "keep_prob", "gamma"),
+            *("normalization", "self_weight", "batch_norm"),
+        }
+        assert all(len(entries[name]) == 1 for name in ("normalization", "self_weight", "batch_norm"))
+    assert sum(len(recipe["methods"]) for _ in cells) * recipe["trials"] == 10_500
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3"])
+def test_the_printed_numbers_are_those_of_the_paper(name):
+    path = Path(os.environ.get("TADROPEDGE_PUBLISHED", data_root().parent / "paper" / "published.toml"))
+    if not path.exists():
+        pytest.skip(f"no published numbers at {path}")
+    published = tomllib.loads(path.read_text())[name]
+    published.pop("caption", None)
+    assert dict(load_recipe(name, "paper").published) == published
