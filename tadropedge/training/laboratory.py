@@ -20,7 +20,8 @@ from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sparse import Csr
 from tadropedge.training.config import Architecture, Method, Outcome, Trial
 from tadropedge.training.edges import keep_row
-from tadropedge.training.trainer import Task, train
+from tadropedge.training.task import Task
+from tadropedge.training.trainer import train
 
 CPU_BUDGET = 1.5e9  # bytes of activations a batch may hold on a CPU: larger batches fall out of its caches
 GPU_SHARE = 0.6  # of the free memory
