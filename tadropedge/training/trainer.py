@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tadropedge.errors import check_integer, lookup
+from tadropedge.errors import TadropedgeError, check_integer, lookup
 from tadropedge.nn.backbones import Backbone
 from tadropedge.nn.filters import FilterNetwork
 from tadropedge.nn.layers import Features, Operator, Sparse
 from tadropedge.sparse import KeptProducts
-from tadropedge.training.config import SELECTIONS, Architecture, Outcome, Trial
+from tadropedge.training.baselines import BaselineBatch, structure
+from tadropedge.training.config import SELECTIONS, Architecture, Method, Outcome, Trial
 from tadropedge.training.edges import Subgraphs, keep_matrix
 from tadropedge.training.loop import Loop
 from tadropedge.training.noise import Dropout
@@ -39,7 +40,8 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials of unlike structure (self weights, batch norm, numbers of samples) are trained one group after the other.
+    Trials of unlike structure (self weights, batch norm, numbers of samples, networks of ``nn.baselines``, which have
+    two layers whatever the ``architecture``) are trained one group after the other.
     ``split_places`` says where in ``task.splits`` the split of each trial stands; by default at its own number.
     """
     lookup("selection", selection, SELECTIONS)
@@ -48,14 +50,32 @@ def train(
     where = [trial.split for trial in trials] if split_places is None else split_places
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):
+        if Method.of(trial.method).network is not None:
+            _check_baseline(trial, architecture, selection)
+            groups.setdefault(structure(trial, task, where[place]), []).append(place)
+            continue
         sizes = [len(part) for part in task.splits[where[place]]] if architecture.backbone == "gcnn" else []
         groups.setdefault((trial.self_weight, trial.batch_norm, *sizes), []).append(place)
     for places in groups.values():
         mine, splits = [trials[place] for place in places], [where[place] for place in places]
-        batch = Batch(task, architecture, mine, splits, epochs, selection, per_layer, keep_state)
+        batch: Loop
+        if Method.of(mine[0].method).network is None:
+            batch = Batch(task, architecture, mine, splits, epochs, selection, per_layer, keep_state)
+        else:
+            batch = BaselineBatch(task, mine, splits, epochs, per_layer, keep_state)
         for place, outcome in zip(places, batch.run(progress), strict=True):
             outcomes[place] = outcome
     return [outcomes[place] for place in range(len(trials))]
+
+
+def _check_baseline(trial: Trial, architecture: Architecture, selection: str) -> None:
+    if architecture.backbone == "gcnn":
+        raise TadropedgeError(f"{trial.method} classifies nodes and cannot be trained on a graph-level task")
+    if selection != "evaluation":
+        raise TadropedgeError(
+            f"{trial.method} has no validation loss on its training pass: selection {selection!r} does not fit, "
+            "choose evaluation"
+        )
 
 
 class Batch(Loop):
