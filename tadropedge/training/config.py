@@ -125,7 +125,7 @@ class Trial:
             if value is not None:
                 if name not in extras:
                     having = ", ".join(each for each in METHODS if name in METHODS[each].extras)
-                    raise TadropedgeError(f"{self.method} has no setting {name!r}, got {value}; {having} have it")
+                    raise TadropedgeError(f"{self.method} has no setting {name!r}, got {value}; it belongs to {having}")
                 check_extra(name, value)
         for name in ("dropout", "keep_prob"):
             if not 0 <= getattr(self, name) <= 1:
