@@ -265,7 +265,7 @@ def test_the_reference_keeps_as_many_edges():
     assert mine.kept_share(Trial("graphsage+dropedge", keep_ratio=share)) == pytest.approx(share)
 
 
-# -- command line and files ---------------------------------------------------------------------------------------------
+# -- command line and files ----------------------------------------------------------------------------------------
 
 
 def test_compare_takes_all_of_them(tmp_path):
