@@ -17,9 +17,14 @@ SHARED: dict[str, Parameter] = {
 }
 OWN: dict[str, dict[str, Parameter]] = {
     "graphsage": {"hidden": Choice((64, 128)), "samples": Choice((5, 10, 25))},
-    "fastgcn": {"hidden": Choice((16, 64, 128)), "samples": Choice((100, 200, 400, 800))},
+    "fastgcn": {
+        "hidden": Choice((16, 128)),
+        "batch_size": Choice((256, 1024)),
+        "samples": Choice((100, 200, 400, 800)),
+    },
     "as-gcn": {
-        "hidden": Choice((16, 64, 128)),
+        "hidden": Choice((16, 128)),
+        "batch_size": Choice((256, 1024)),
         "samples": Choice((128, 256, 512, 1024)),
         "variance": Choice((0.0, 0.5)),
     },

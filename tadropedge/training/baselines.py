@@ -111,7 +111,7 @@ def structure(trial: Trial, task: Task, split_place: int) -> tuple[str, int, int
     network = Method.of(trial.method).network or ""
     training = len(task.splits[split_place][TRAIN])
     size = min(int(extra(trial, "batch_size")), training) if NETWORKS[network].batched else training
-    return network, int(extra(trial, "hidden")), size, min(MOST_STEPS, -(-training // max(size, 1)))
+    return network, width(trial), size, min(MOST_STEPS, -(-training // max(size, 1)))
 
 
 def extra(trial: Trial, name: str) -> Value:
@@ -124,6 +124,11 @@ def extra(trial: Trial, name: str) -> Value:
     return Method.of(trial.method).extras[name] if own is None else own
 
 
+def width(trial: Trial) -> int:
+    """The width of the hidden layer of the trial's network; 0 where it is the backbone's."""
+    return int(extra(trial, "hidden")) if Method.of(trial.method).network is not None else 0
+
+
 def make_network(task: Task, trials: Sequence[Trial]) -> Network:
     """The network of a batch of trials, with their settings."""
     method = Method.of(trials[0].method)
@@ -131,8 +136,8 @@ def make_network(task: Task, trials: Sequence[Trial]) -> Network:
     for name in method.extras:
         kind = torch.float32 if EXTRAS[name] is float else torch.int64
         settings[name] = torch.tensor([extra(trial, name) for trial in trials], dtype=kind, device=task.graph.device)
-    hidden = int(extra(trials[0], "hidden"))
-    problem = Problem(task.graph, task.features, task.num_features, task.num_classes, hidden, settings)
+    sizes = (task.num_features, task.num_classes, width(trials[0]))
+    problem = Problem(task.graph, task.features, *sizes, settings)
     return NETWORKS[method.network or ""](problem)
 
 

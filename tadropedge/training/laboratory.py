@@ -19,7 +19,7 @@ from tadropedge.nn.baselines import NETWORKS
 from tadropedge.nn.layers import Sparse
 from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sparse import Csr
-from tadropedge.training.baselines import extra
+from tadropedge.training.baselines import width
 from tadropedge.training.config import Architecture, Method, Outcome, Trial
 from tadropedge.training.edges import keep_row
 from tadropedge.training.task import Task
@@ -79,7 +79,7 @@ class Laboratory:
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
         outcomes: list[Outcome] = []
-        size = self.batch_size(trials)
+        size = self.fitting(trials)
         while len(outcomes) < len(trials):
             batch = trials[len(outcomes) : len(outcomes) + size]
             try:
@@ -93,26 +93,28 @@ class Laboratory:
                 size = max(1, min(size, len(batch)) // 2)
         return outcomes
 
-    def batch_size(self, trials: Sequence[Trial] = ()) -> int:
-        """How many trials fit at once, the widest of ``trials`` for instance."""
+    def batch_size(self) -> int:
+        """How many trials of the backbone fit at once."""
         signals = self.dataset.labels.shape[0] * (self.dataset.graph.num_nodes if self.dataset.level == "graph" else 1)
         width = self.architecture.hidden * max(self.architecture.layers, 2) + self.dataset.num_classes
         entries = self.dataset.graph.pattern.num_entries + self.dataset.num_features * self.architecture.hidden
-        each = 4 * max([COPIES * (signals * width + entries), *{self._numbers(trial) for trial in trials}])
-        free = CPU_BUDGET
-        if self.dataset.device.type == "cuda":
-            free = GPU_SHARE * torch.cuda.mem_get_info(self.dataset.device)[0]
-        return max(1, int(free / each))
+        return max(1, int(self._budget() / (4 * COPIES * (signals * width + entries))))
 
-    def _numbers(self, trial: Trial) -> int:
-        """About how many numbers the training of a network of ``nn.baselines`` holds at once."""
-        network = Method.of(trial.method).network
-        if network is None:
-            return 0
-        nodes, entries = self.dataset.graph.num_nodes, self.dataset.graph.pattern.num_entries
-        hidden = int(extra(trial, "hidden"))
-        on_nodes = 2 * nodes * hidden + self.dataset.num_features * hidden
-        return COPIES * (on_nodes + entries) + 2 * entries * NETWORKS[network].entry_width(hidden)
+    def fitting(self, trials: Sequence[Trial]) -> int:
+        """How many of these trials fit at once, if all were like the largest of them."""
+        graph, sizes = self.dataset.graph, [self.batch_size()]
+        for network, hidden in {(Method.of(one.method).network, width(one)) for one in trials}:
+            if network is not None:
+                numbers = COPIES * (hidden * (2 * graph.num_nodes + self.dataset.num_features))
+                numbers += graph.pattern.num_entries * (COPIES + 2 * NETWORKS[network].entry_width(hidden))
+                sizes.append(max(1, int(self._budget() / (4 * numbers))))
+        return min(sizes)
+
+    def _budget(self) -> float:
+        """The bytes that a batch may take."""
+        if self.dataset.device.type == "cuda":
+            return GPU_SHARE * torch.cuda.mem_get_info(self.dataset.device)[0]
+        return CPU_BUDGET
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:
         kinds = {Method.of(trial.method).weights for trial in trials} - {None}

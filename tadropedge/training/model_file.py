@@ -25,7 +25,7 @@ from tadropedge.nn.backbones import Backbone
 from tadropedge.nn.baselines import NETWORKS
 from tadropedge.nn.filters import FilterNetwork
 from tadropedge.shift import NORMALIZATIONS
-from tadropedge.training.baselines import extra, make_network
+from tadropedge.training.baselines import make_network, width
 from tadropedge.training.config import Architecture, Method, Outcome, Trial
 from tadropedge.training.edges import Subgraphs
 from tadropedge.training.laboratory import make_task
@@ -68,7 +68,7 @@ class SavedModel:
         """The shape of every parameter and running statistic, without the trials axis."""
         own = Method.of(self.trial.method).network
         if own is not None:
-            return NETWORKS[own].shapes(self.num_features, int(extra(self.trial, "hidden")), self.num_classes)
+            return NETWORKS[own].shapes(self.num_features, width(self.trial), self.num_classes)
         network = self.network
         if isinstance(network, FilterNetwork):
             return network.shapes()
