@@ -1,19 +1,19 @@
 """Values on the entries of the fixed pattern: read from their two nodes, summed, normalised and ranked row by row.
 
-Reading ``x`` at the ends of all entries is the product with an incidence matrix, so its gradient is one too: sums in a
-fixed order, the same in every run, where scattered additions on a GPU are not.
+The gradient of reading a signal at the ends of all entries is a sum over the entries of each node. It is done as a
+sparse product, in a fixed order and so the same in every run, which scattered additions on a GPU are not.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
 from tadropedge.nn.layers import Sparse
-from tadropedge.sparse import Csr, sparse_product
+from tadropedge.sparse import Csr, multiply, sparse_product
 
 KEY_BITS = 33  # of the keys that entries are ranked by
 
@@ -27,13 +27,10 @@ class Entries:
         self.pair_source = graph.pattern.pair_source
         self.count, self.num_nodes = self.col.shape[0], graph.num_nodes
         self.edge = self.row != self.col  # bool [E]: the entries of A
-        each = torch.arange(self.count + 1, dtype=places.crow.dtype, device=graph.device)
-        self.row_ends = Csr(each, self.row.to(places.col.dtype), self.num_nodes)
-        self.col_ends = Csr(each, places.col, self.num_nodes)
-
-    @cached_property
-    def _ones(self) -> Tensor:
-        return torch.ones(self.count, device=self.row.device)
+        turned, order = places.turned
+        each = torch.arange(self.count, dtype=places.col.dtype, device=graph.device)
+        self.of_rows = Csr(places.crow, each, self.count)  # [N, E]: ones at the entries of each row
+        self.of_cols = Csr(turned.crow, order.to(places.col.dtype), self.count)
 
     def spread(self, keep: Tensor) -> Tensor:
         """A mask of edges ``[T, M]`` as a mask of entries ``[T, E]``, without the diagonal."""
@@ -42,11 +39,13 @@ class Entries:
 
     def at_rows(self, x: Tensor) -> Tensor:
         """``x_i`` for each entry (i, j): ``[T, E, K]`` from ``[T, N, K]``."""
-        return sparse_product(self.row_ends, self._ones.to(x.dtype), x)
+        read: Tensor = _Read.apply(x, self.row, self.of_rows)  # type: ignore[no-untyped-call]
+        return read
 
     def at_cols(self, x: Tensor) -> Tensor:
         """``x_j`` for each entry (i, j): ``[T, E, K]`` from ``[T, N, K]``."""
-        return sparse_product(self.col_ends, self._ones.to(x.dtype), x)
+        read: Tensor = _Read.apply(x, self.col, self.of_cols)  # type: ignore[no-untyped-call]
+        return read
 
     def row_sums(self, values: Tensor) -> Tensor:
         """``Σ_j values_ij``, ``[T, N]``."""
@@ -71,6 +70,20 @@ class Entries:
         scale = self.row_sums(with_loops).rsqrt()[..., None]
         both = self.at_rows(scale)[..., 0] * self.at_cols(scale)[..., 0]
         return Sparse(self.places, with_loops * both)
+
+
+class _Read(torch.autograd.Function):
+    """``x [T, N, K]`` at ``index [E]``; the gradient is summed over the entries of each node, ``owned [N, E]``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, owned: Csr) -> Tensor:
+        ctx.owned = owned
+        return x.index_select(1, index)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        ones = torch.ones(ctx.owned.num_cols, dtype=gradient.dtype, device=gradient.device)
+        return multiply(ctx.owned, ones, gradient.contiguous()), None, None
 
 
 class Ranking:

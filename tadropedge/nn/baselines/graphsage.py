@@ -16,6 +16,7 @@ them, and sampling is without replacement. At evaluation the mean is over all ne
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -61,8 +62,11 @@ class GraphSAGE(Network):
 
     def evaluation(self, parameters: Parameters, epoch: Tensor) -> Tensor:
         """Both layers on all neighbours."""
-        whole = mean_operator(self.problem.entries, self.problem.entries.edge[None])
-        return self._logits(parameters, [whole, whole], None)
+        return self._logits(parameters, [self._whole, self._whole], None)
+
+    @cached_property
+    def _whole(self) -> Sparse:
+        return mean_operator(self.problem.entries, self.problem.entries.edge[None])
 
     def _logits(self, parameters: Parameters, means: list[Sparse], noise: Noise | None) -> Tensor:
         h = sage_layer(parameters, "sage1", self.problem.times, means[0])
