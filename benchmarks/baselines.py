@@ -1,7 +1,7 @@
 """Seconds and peak memory of one training of each method on Cora and PubMed, beside our two-layer GCN, in one run.
 
 Every training runs in a process of its own, so that its peak is its own, and with the defaults of its method: an epoch
-is a pass over the training nodes (at most eight mini-batches) and an evaluation on the whole graph. The first epoch,
+is a pass over the training nodes (at most four mini-batches) and an evaluation on the whole graph. The first epoch,
 which sets up and compiles, is timed apart. On a CPU the peak is that of the process, PyTorch and the dataset included,
 and ``base_mb`` is what it holds before the training; on a GPU it is what PyTorch allocated. ``seconds_400_scaled`` is
 what 400 epochs would take.

@@ -1,7 +1,7 @@
 """The training of the methods of ``nn.baselines``: the loop of the backbones, with mini-batches where they have them.
 
 An epoch is one pass over the training nodes in mini-batches of ``batch_size``, in an order that is new in each epoch,
-but at most :data:`MOST_STEPS` of them: on a large training set the next epoch goes on with others. Each epoch ends with
+but at most :data:`MOST_STEPS` of them: a large training set is seen over several epochs. Each epoch ends with
 an evaluation on the whole graph, where nothing is sampled and nothing is noisy.
 """
 
@@ -23,7 +23,7 @@ from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 from tadropedge.training.task import TRAIN, Pass, Task, cross_entropy, split_masks
 
-MOST_STEPS = 8  # mini-batches an epoch
+MOST_STEPS = 4  # mini-batches an epoch
 ORDER = 100  # the stream that the order of the training nodes comes from
 
 
