@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,9 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.provenance import commit, machine
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, honest, paper
-from tadropedge.search.space import Space, default_space
+from tadropedge.search.spaces import Spaces, method_space
 from tadropedge.search.study import Finished, Storage, open_storage, study_name
+from tadropedge.training.config import Method
 from tadropedge.training.laboratory import Laboratory
 
 DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
@@ -39,7 +41,7 @@ class Plan:
     trials: int = 100
     seeds: int = 20
     seed: int = 0
-    space: Space | None = None  # None: the default space around the dataset's own gamma
+    space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
 
 
 def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report | None = None) -> list[Row]:
@@ -49,7 +51,7 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     repeats nothing that is finished.
     """
     dataset, architecture = laboratory.dataset, laboratory.architecture
-    space = plan.space if plan.space is not None else default_space(dataset.gamma)
+    space = plan.space if plan.space is not None else partial(method_space, gamma=dataset.gamma)
     name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
     settings = fixed_settings(laboratory)
     batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
@@ -137,8 +139,10 @@ def make_rows(laboratory: Laboratory, table: Table, fresh: Honest) -> list[Row]:
 
 
 def _chosen_settings(fresh: Honest, method: str) -> dict[str, object]:
-    trial = asdict(fresh.chosen[method].trial)
-    left_out = {"method", "seed", "split"} | ({"keep_prob", "gamma"} if method == "original" else set())
+    trial, kind = asdict(fresh.chosen[method].trial), Method.of(method)
+    left_out = {"method", "seed", "split"}
+    left_out |= {"keep_prob", "gamma"} if kind.strategy is None else set()
+    left_out |= {"normalization", "self_weight", "batch_norm"} if kind.network is not None else set()
     chosen = {key: value for key, value in trial.items() if key not in left_out and value is not None}
     if method in fresh.kept_share:
         chosen["kept_share"] = fresh.kept_share[method]

@@ -3,6 +3,7 @@
 from tadropedge.search.engine import run_search
 from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, choose, honest, paper
 from tadropedge.search.space import Choice, LogUniform, Space, Uniform, default_space, trial
+from tadropedge.search.spaces import method_space
 from tadropedge.search.study import Finished, Ledger, open_storage, study_name
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "choose",
     "default_space",
     "honest",
+    "method_space",
     "open_storage",
     "paper",
     "run_search",

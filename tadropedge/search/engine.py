@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import optuna
 
 from tadropedge.errors import TadropedgeError, check_integer
-from tadropedge.search.space import Space, sampler_seed, search_seed, trial
+from tadropedge.search.space import sampler_seed, search_seed, trial
+from tadropedge.search.spaces import Spaces, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, distributions, opened, quiet
 from tadropedge.training.config import Method, Outcome, Trial
 
@@ -25,7 +26,7 @@ BATCH = 64
 
 def run_search(
     train: Train,
-    space: Space,
+    space: Spaces,
     methods: Sequence[str],
     trials: int,
     seed: int,
@@ -40,10 +41,11 @@ def run_search(
     """The finished trials 0 … ``trials`` − 1 of every method; what ``storage`` already holds is not run again.
 
     * ``train``: from a batch of trials to their outcomes, in the same order.
+    * ``space``: one for all methods, or a function from a method to its own, such as ``method_space``.
     * ``storage``: a path (SQLite), an Optuna storage URL or an Optuna storage. The study of a method is called
       ``NAME/search/METHOD``; ``settings`` are what else decides an outcome (epochs, ...), see :class:`Ledger`.
     * ``sampler``: None is random search, where trial i is a pure function of (space, seed, i) and the same for
-      every method. Otherwise a function from a seed to an Optuna sampler, such as
+      every method of a space. Otherwise a function from a seed to an Optuna sampler, such as
       ``lambda seed: optuna.samplers.TPESampler(seed=seed)``, which is asked for ``batch`` trials at a time.
     * ``progress(done, total)`` is called at the start and after each batch.
 
@@ -59,10 +61,14 @@ def run_search(
         # What a sampler suggests depends on how many trials it has seen, so the batch decides too.
         fingerprint |= {"sampler": type(sampler(0)).__name__, "batch": batch}
     with opened(storage) as base:
-        ledgers = [Ledger(base, f"{name}/search/{method}", method, space, fingerprint) for method in names]
+        ledgers = [
+            Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
+        ]
         if sampler is None:
             # Index by index, so that a search that was stopped has tried the same settings with every method.
-            jobs = [Job(ledger, i, trial(space, seed, i, ledger.method)) for i in range(trials) for ledger in ledgers]
+            jobs = [
+                Job(ledger, i, trial(ledger.space, seed, i, ledger.method)) for i in range(trials) for ledger in ledgers
+            ]
             run_jobs(train, jobs, batch=batch, progress=progress)
         else:
             _ask_and_tell(train, ledgers, trials, seed, sampler, batch, progress or _silent)

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, run_jobs
-from tadropedge.search.space import Space, replicate_seed
+from tadropedge.search.space import replicate_seed
+from tadropedge.search.spaces import Spaces, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Method, Trial
 
@@ -63,7 +64,7 @@ def choose(table: Table) -> dict[str, Finished]:
 def honest(
     train: Train,
     table: Table,
-    space: Space,
+    space: Spaces,
     replicates: int,
     seed: int,
     storage: Storage,
@@ -95,7 +96,7 @@ def honest(
         def jobs(kind: str, method: str, settled: Trial) -> list[Job]:
             place = f"{name}/{kind}/{method}/trial-{chosen[method].index}"
             fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": settled.keep_ratio}
-            ledger = Ledger(base, place, settled.method, space, fingerprint)
+            ledger = Ledger(base, place, settled.method, space_for(space, method), fingerprint)
             return [Job(ledger, s, replicate(settled, seed, s, split)) for s, split in enumerate(numbers)]
 
         runs = {method: jobs("honest", method, row.trial) for method, row in chosen.items()}
@@ -129,8 +130,12 @@ def replicate(base: Trial, seed: int, s: int, split: int) -> Trial:
 
 
 def reference(base: Trial, share: float) -> Trial:
-    """DropEdge with the settings of ``base``, at its expected number of kept edges."""
-    return replace(base, method="dropedge", keep_ratio=share)
+    """DropEdge with the settings of ``base``, at its expected number of kept edges.
+
+    >>> reference(Trial("cdf"), 0.8).method, reference(Trial("graphsage+cdf"), 0.8).method
+    ('dropedge', 'graphsage+dropedge')
+    """
+    return replace(base, method=Method.of(base.method).reference, keep_ratio=share)
 
 
 def accuracy_by_keep_prob(table: Table) -> dict[str, Array]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tadropedge.errors import TadropedgeError, check_integer, lookup
 from tadropedge.shift import NORMALIZATIONS
-from tadropedge.training.config import Trial
+from tadropedge.training.config import EXTRAS, Trial, check_extra
 
 Value = bool | float | str | None
 
@@ -31,6 +31,7 @@ TUNABLE: dict[str, type] = {
     "normalization": str,
     "self_weight": bool,
     "batch_norm": bool,
+    **EXTRAS,
 }
 
 
@@ -110,7 +111,8 @@ class Space:
         >>> Space.of({"dropuot": [0.5]})
         Traceback (most recent call last):
         tadropedge.errors.TadropedgeError: unknown parameter of a search space 'dropuot'; choose from \
-learning_rate, weight_decay, dropout, keep_prob, gamma, normalization, self_weight, batch_norm (did you mean 'dropout'?)
+learning_rate, weight_decay, dropout, keep_prob, gamma, normalization, self_weight, batch_norm, hidden, batch_size, \
+samples, inductive, variance, sparsity, nuclear (did you mean 'dropout'?)
         """
         return cls({name: _parameter(name, entry) for name, entry in table.items()})
 
@@ -240,10 +242,13 @@ def _check_value(name: str, value: object) -> None:
     if name == "normalization":
         lookup("normalization", value, NORMALIZATIONS)
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not (number if TUNABLE[name] is float else isinstance(value, TUNABLE[name])):
+    if not (number if TUNABLE[name] is float else type(value) is TUNABLE[name]):
         raise TadropedgeError(f"{name} of a search space must be {_KINDS[TUNABLE[name]]}, got {value!r}")
+    if name in EXTRAS:
+        check_extra(name, value)
+        return
     settings: dict[str, Any] = {name: value}
     Trial(**settings)
 
 
-_KINDS = {float: "a number", str: "a name", bool: "true or false"}
+_KINDS = {float: "a number", int: "a whole number", str: "a name", bool: "true or false"}

@@ -16,12 +16,15 @@ from torch import Tensor
 
 from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.nn.baselines import NETWORKS
 from tadropedge.nn.layers import Sparse
 from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sparse import Csr
+from tadropedge.training.baselines import width
 from tadropedge.training.config import Architecture, Method, Outcome, Trial
 from tadropedge.training.edges import keep_row
-from tadropedge.training.trainer import Task, train
+from tadropedge.training.task import Task
+from tadropedge.training.trainer import train
 
 CPU_BUDGET = 1.5e9  # bytes of activations a batch may hold on a CPU: larger batches fall out of its caches
 GPU_SHARE = 0.6  # of the free memory
@@ -81,7 +84,7 @@ class Laboratory:
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
         outcomes: list[Outcome] = []
-        size = self.batch_size()
+        size = self.fitting(trials)
         while len(outcomes) < len(trials):
             batch = trials[len(outcomes) : len(outcomes) + size]
             try:
@@ -96,18 +99,30 @@ class Laboratory:
         return outcomes
 
     def batch_size(self) -> int:
-        """How many trials fit at once."""
+        """How many trials of the backbone fit at once."""
         signals = self.dataset.labels.shape[0] * (self.dataset.graph.num_nodes if self.dataset.level == "graph" else 1)
         width = self.architecture.hidden * max(self.architecture.layers, 2) + self.dataset.num_classes
         entries = self.dataset.graph.pattern.num_entries + self.dataset.num_features * self.architecture.hidden
-        each = 4 * COPIES * (signals * width + entries)
-        free = CPU_BUDGET
+        return max(1, int(self._budget() / (4 * COPIES * (signals * width + entries))))
+
+    def fitting(self, trials: Sequence[Trial]) -> int:
+        """How many of these trials fit at once, if all were like the largest of them."""
+        graph, sizes = self.dataset.graph, [self.batch_size()]
+        for network, hidden in {(Method.of(one.method).network, width(one)) for one in trials}:
+            if network is not None:
+                numbers = COPIES * (hidden * (2 * graph.num_nodes + self.dataset.num_features))
+                numbers += graph.pattern.num_entries * (COPIES + 2 * NETWORKS[network].entry_width(hidden))
+                sizes.append(max(1, int(self._budget() / (4 * numbers))))
+        return min(sizes)
+
+    def _budget(self) -> float:
+        """The bytes that a batch may take."""
         if self.dataset.device.type == "cuda":
             device = self.dataset.device
             # What torch keeps from an earlier batch is free for the next one.
             kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-            free = GPU_SHARE * (torch.cuda.mem_get_info(device)[0] + kept)
-        return max(1, int(free / each))
+            return GPU_SHARE * (torch.cuda.mem_get_info(device)[0] + kept)
+        return CPU_BUDGET
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:
         kinds = {Method.of(trial.method).weights for trial in trials} - {None}

@@ -22,9 +22,11 @@ from tadropedge.data.dataset import BACKBONES, Dataset
 from tadropedge.errors import TadropedgeError, as_integer, lookup, show
 from tadropedge.files import existing, write_atomic
 from tadropedge.nn.backbones import Backbone
+from tadropedge.nn.baselines import NETWORKS
 from tadropedge.nn.filters import FilterNetwork
 from tadropedge.shift import NORMALIZATIONS
-from tadropedge.training.config import Architecture, Outcome, Trial
+from tadropedge.training.baselines import make_network, width
+from tadropedge.training.config import Architecture, Method, Outcome, Trial
 from tadropedge.training.edges import Subgraphs
 from tadropedge.training.laboratory import make_task
 from tadropedge.training.trainer import build_network
@@ -57,9 +59,22 @@ class SavedModel:
 
     @property
     def network(self) -> Backbone | FilterNetwork:
-        """The network without its numbers."""
+        """The backbone without its numbers; a method with a network of its own is not asked for one."""
         sizes = (self.num_nodes or 0, self.num_features, self.num_classes)
         return build_network(self.architecture, self.trial, *sizes)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every parameter and running statistic, without the trials axis."""
+        own = Method.of(self.trial.method).network
+        if own is not None:
+            return NETWORKS[own].shapes(self.num_features, width(self.trial), self.num_classes)
+        network = self.network
+        if isinstance(network, FilterNetwork):
+            return network.shapes()
+        trained = {name: shape for layer in network.convolutions() for name, shape in layer.shapes().items()}
+        running = network.running(1, torch.device("meta"))
+        return trained | {name: tuple(value.shape[1:]) for name, value in running.items()}
 
     def predict(self, dataset: Dataset) -> Tensor:
         """The class of every node ``[N]`` or signal ``[S]``, int64."""
@@ -68,14 +83,18 @@ class SavedModel:
     def logits(self, dataset: Dataset) -> Tensor:
         """The logits of every node ``[N, C]`` or signal ``[S, C]``, on the whole graph and where the dataset lies."""
         self._check(dataset)
-        network, device = self.network, dataset.device
+        device = dataset.device
         state = {name: value.to(device)[None] for name, value in self.state.items()}
         task = make_task(dataset, [], {})
+        if Method.of(self.trial.method).network is not None:
+            with torch.no_grad():
+                epoch = torch.tensor(self.best_epoch, device=device)
+                return make_network(task, [self.trial]).evaluation(state, epoch)[0]
         keep_all = torch.ones((1, dataset.graph.num_edges), dtype=torch.float64, device=device)
         no_seed = torch.zeros(1, dtype=torch.int64, device=device)
         whole = Subgraphs(dataset.graph, keep_all, no_seed, [self.trial.normalization]).whole()
         with torch.no_grad():
-            return network(state, state, task.features, [whole])[0]  # type: ignore[arg-type]
+            return self.network(state, state, task.features, [whole])[0]  # type: ignore[arg-type]
 
     def _check(self, dataset: Dataset) -> None:
         """Check that the dataset is of the kind the model was trained on."""
@@ -209,22 +228,27 @@ def _check_count(name: str, value: object, least: int) -> None:
 
 
 def _made(kind: type[Made], name: str, table: object) -> Made:
-    """A dataclass of plain values from a table that names all its fields, and no others."""
+    """A dataclass of plain values from a table of its fields and no others; what is None by default may lack."""
     hints = typing.get_type_hints(kind)
-    if not isinstance(table, dict) or set(table) != set(hints):
+    optional = {member.name for member in fields(kind) if member.default is None}  # type: ignore[arg-type]
+    if not isinstance(table, dict) or not set(hints) - optional <= set(table) <= set(hints):
         raise TadropedgeError(f"{name} must be a table of {', '.join(hints)}, got {show(table)}")
     for key, value in table.items():
         wanted = hints[key]
         # Whole numbers are numbers too, but True and False are not.
         whole = type(value) is int and isinstance(0.0, wanted)
-        if not (whole or isinstance(value, wanted)) or (isinstance(value, bool) and wanted is not bool):
+        if not (whole or isinstance(value, wanted)) or (isinstance(value, bool) and bool not in _kinds(wanted)):
             raise TadropedgeError(f"{name}.{key} must be {getattr(wanted, '__name__', wanted)}, got {show(value)}")
     return kind(**table)
 
 
+def _kinds(wanted: Any) -> tuple[Any, ...]:
+    return typing.get_args(wanted) or (wanted,)
+
+
 def _check_state(model: SavedModel, folder: Path) -> None:
     """Check that every parameter is there, of the right shape and finite, and nothing else."""
-    path, expected, state = folder / NUMBERS, _shapes(model.network), model.state
+    path, expected, state = folder / NUMBERS, model.shapes, model.state
     for what, names in (("misses", set(expected) - set(state)), ("has", set(state) - set(expected))):
         if names:
             listed = ", ".join(sorted(names)[:5])
@@ -237,12 +261,3 @@ def _check_state(model: SavedModel, folder: Path) -> None:
             )
         if not bool(torch.isfinite(value).all()):
             raise TadropedgeError(f"{path}: {name} must be finite")
-
-
-def _shapes(network: Backbone | FilterNetwork) -> dict[str, tuple[int, ...]]:
-    """The shape of every parameter and running statistic, without the trials axis."""
-    if isinstance(network, FilterNetwork):
-        return network.shapes()
-    trained = {name: shape for layer in network.convolutions() for name, shape in layer.shapes().items()}
-    running = network.running(1, torch.device("meta"))
-    return trained | {name: tuple(value.shape[1:]) for name, value in running.items()}

@@ -1,0 +1,88 @@
+"""NeuralSparse (Zheng et al. 2020): a GCN on at most k edges a node, chosen by a network that is learned with it.
+
+::
+
+    z_uv = MLP(x_u, x_v)                             one hidden layer of 32, ReLU
+    π_u  = softmax of z_uv over the neighbours v of u
+    y_uv = softmax over v of (log π_uv + g_uv) / τ,  g Gumbel noise
+
+Node u keeps the k neighbours of largest y, which is k draws from π without replacement, with weights y. Then a
+two-layer GCN on ``D^-1/2 (Y + I) D^-1/2``. The temperature falls, ``τ = max(0.05, exp(−0.001 t))`` in epoch t.
+
+At evaluation there is no noise: the k largest π, with the same τ. The public code adds noise there too, works on dense
+N × N matrices, and has a third, dense layer (128, 64); here the GCN has two layers like those it is compared with.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tadropedge.nn.baselines.entries import Ranking
+from tadropedge.nn.baselines.network import Network, Problem, Step, Value
+from tadropedge.nn.finish import Noise
+from tadropedge.nn.layers import Parameters, Sparse
+
+EDGE_HIDDEN = 32
+DECAY, COLDEST = 0.001, 0.05
+LARGEST_BITS = 0x7F800000  # of infinity: float32 bits of positive numbers are ordered as the numbers are
+
+
+class NeuralSparse(Network):
+    """A two-layer GCN on a learned sparse subgraph."""
+
+    defaults: ClassVar[dict[str, Value]] = {"hidden": 128, "samples": 5}
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.samples = problem.settings["samples"]
+        self.ranking = Ranking(problem.entries, int(self.samples.min()))
+
+    @staticmethod
+    def entry_width(hidden: int) -> int:
+        """The MLP's hidden layer, and the signals at both ends of every edge."""
+        return 3 * EDGE_HIDDEN + 2 * hidden
+
+    @staticmethod
+    def shapes(inputs: int, hidden: int, classes: int) -> dict[str, tuple[int, ...]]:
+        """The GCN's weights and the MLP's."""
+        gcn = {"input.weight": (inputs, hidden), "input.bias": (hidden,)}
+        gcn |= {"output.weight": (hidden, classes), "output.bias": (classes,)}
+        mlp = {"edge.weight": (inputs, 2 * EDGE_HIDDEN), "edge.bias": (EDGE_HIDDEN,), "edge.out": (EDGE_HIDDEN, 1)}
+        return gcn | mlp
+
+    def training(self, parameters: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+        """With Gumbel noise."""
+        noise = -(-step.draws.uniform(self.problem.entries.count).log()).log()
+        return self._logits(parameters, self.sparsified(parameters, step.epoch, noise), step.noise), self.no_penalty
+
+    def evaluation(self, parameters: Parameters, epoch: Tensor) -> Tensor:
+        """Without noise."""
+        return self._logits(parameters, self.sparsified(parameters, epoch, None), None)
+
+    def sparsified(self, parameters: Parameters, epoch: Tensor, noise: Tensor | None) -> Tensor:
+        """The weights y of the kept edges, ``[T, E]``, and 0 elsewhere."""
+        entries = self.problem.entries
+        temperature = (-DECAY * epoch).exp().clamp_min(COLDEST)
+        # softmax((log π + g) / τ): log π is z up to a constant of the row, which a softmax does not see.
+        scores = self._scores(parameters)
+        y = entries.row_softmax((scores if noise is None else scores + noise) / temperature)
+        bits = y.detach().contiguous().view(torch.int32).to(torch.int64)
+        kept = self.ranking.lowest(LARGEST_BITS - bits, self.samples)
+        return torch.where(kept, y, 0.0)
+
+    def _scores(self, parameters: Parameters) -> Tensor:
+        """``z_uv``, ``[T, E]``. The first layer of the MLP is linear in x_u and in x_v, so it is done node by node."""
+        entries = self.problem.entries
+        own, other = self.problem.times(parameters["edge.weight"]).chunk(2, dim=-1)
+        hidden = entries.at_rows(own.contiguous()) + entries.at_cols(other.contiguous())
+        hidden = (hidden + parameters["edge.bias"][:, None, :]).relu()
+        return (hidden @ parameters["edge.out"])[..., 0]
+
+    def _logits(self, parameters: Parameters, y: Tensor, noise: Noise | None) -> Tensor:
+        shift: Sparse = self.problem.entries.normalized(y)
+        h = shift @ self.problem.times(parameters["input.weight"]) + parameters["input.bias"][:, None, :]
+        h = h.relu() if noise is None else noise(h.relu(), 0)
+        return shift @ (h @ parameters["output.weight"]) + parameters["output.bias"][:, None, :]

@@ -1,0 +1,308 @@
+"""The baselines under the laboratory, the search and the command line: trials are alone in a batch, and resumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import optuna
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from typer.testing import CliRunner
+
+from tadropedge.cli import app
+from tadropedge.data.source_localization import load_source_localization
+from tadropedge.data.synthetic import load_clusters, load_karate
+from tadropedge.errors import TadropedgeError
+from tadropedge.nn.baselines import NETWORKS
+from tadropedge.search import Space, honest, method_space, run_search
+from tadropedge.search.space import default_space, trial
+from tadropedge.sparse import hush_beta_warning
+from tadropedge.training import baselines
+from tadropedge.training.baselines import BaselineBatch, structure
+from tadropedge.training.config import EXTRAS, METHODS, Architecture, Method, Trial
+from tadropedge.training.laboratory import Laboratory, make_task
+from tadropedge.training.model_file import load_model, save_model
+from tadropedge.training.task import TRAIN
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+CURVES = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
+KARATE = load_karate()
+
+
+@cache
+def sparse_clusters():
+    hush_beta_warning()
+    dataset = load_clusters(clusters=3, nodes=50)
+    return replace(dataset, features=dataset.features.relu().to_sparse_csr())
+
+
+def lab(dataset=KARATE, epochs=5, **settings):
+    return Laboratory(dataset, Architecture(hidden=8), epochs=epochs, **settings)
+
+
+def task_of(dataset):
+    return make_task(dataset, [dataset.split], {})
+
+
+TRIALS = [
+    Trial("graphsage", seed=1, hidden=8, samples=2, batch_size=3),
+    Trial("graphsage", seed=2, hidden=8, samples=5, batch_size=3, inductive=True, dropout=0.0),
+    Trial("graphsage+cdf", seed=1, hidden=8, samples=3, batch_size=3, keep_prob=0.4),
+    Trial("fastgcn", seed=3, samples=4, batch_size=4),
+    Trial("fastgcn", seed=4, samples=9, batch_size=4, inductive=True, split=2),
+    Trial("fastgcn+dropedge", seed=4, samples=9, batch_size=4, keep_prob=0.5),
+    Trial("as-gcn", seed=5, samples=6, variance=0.5, weight_decay=0.0),
+    Trial("as-gcn", seed=6, samples=11, variance=0.0, split=1, learning_rate=0.03),
+    Trial("as-gcn+effective-cdf", seed=6, samples=11, variance=2.0),
+    Trial("neuralsparse", seed=7, hidden=8, samples=2),
+    Trial("neuralsparse", seed=8, hidden=8, samples=4, dropout=0.2, split=1),
+    Trial("ptdnet", seed=9, hidden=8),
+    Trial("ptdnet", seed=9, hidden=8, sparsity=0.5, nuclear=0.1, split=2),
+    Trial("ptdnet", seed=9, hidden=4, nuclear=0.0),
+    Trial("dropedge", seed=1),
+]
+
+
+def close(ours, others, atol=1e-5):
+    for mine, other in zip(ours, others, strict=True):
+        assert mine.trial == other.trial
+        for name in CURVES:
+            assert np.allclose(getattr(mine, name), getattr(other, name), atol=atol), (mine.trial.method, name)
+
+
+# -- trials do not see each other ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
+@pytest.mark.parametrize("per_layer", [False, True])
+def test_a_trial_does_not_depend_on_its_batch(dataset, per_layer):
+    mine = lab(dataset(), per_layer=per_layer)
+    together = mine.train(TRIALS)
+    assert [outcome.trial for outcome in together] == TRIALS
+    assert not any(outcome.failed for outcome in together)
+    close(together, [mine.train([trial])[0] for trial in TRIALS])
+    close(together, mine.train(TRIALS[::-1])[::-1])
+
+
+def test_the_same_trials_again_are_the_same_to_the_last_bit():
+    for one, other in zip(lab().train(TRIALS), lab().train(TRIALS), strict=True):
+        for name in CURVES:
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
+def test_every_device_trains_alike(dataset, device):
+    close(lab(dataset().to(device)).train(TRIALS), lab(dataset()).train(TRIALS), atol=1e-3)
+
+
+def test_a_trial_that_fails_leaves_the_others_alone():
+    trials = [replace(one, learning_rate=1e30 if place == 1 else 0.01) for place, one in enumerate([TRIALS[0]] * 3)]
+    broken, alone = lab().train(trials), lab().train(trials[:1])[0]
+    assert [outcome.failed for outcome in broken] == [False, True, False]
+    close([broken[0], broken[2]], [alone, alone])
+
+
+def test_settings_and_seeds_matter():
+    base = Trial("graphsage", hidden=8, samples=2, batch_size=3)
+    changes = [{"seed": 1}, {"samples": 4}, {"batch_size": 2}, {"inductive": True}, {"hidden": 4}, {"dropout": 0.1}]
+    first, *others = lab().train([base, *(replace(base, **change) for change in changes)])
+    assert all(not np.allclose(first.train_loss, other.train_loss, atol=1e-4) for other in others)
+
+
+@pytest.mark.parametrize("method", list(NETWORKS))
+def test_training_learns(method):
+    dataset = sparse_clusters()
+    outcome = lab(dataset, epochs=60).train([Trial(method, seed=1, learning_rate=0.02, dropout=0.2)])[0]
+    assert outcome.train_loss[-10:].mean() < 0.7 * outcome.train_loss[0]
+    assert outcome.kept["test_accuracy"] > 0.5  # chance is a third
+
+
+# -- mini-batches ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("batch_size", "sizes"), [(3, [3, 3, 2]), (4, [4, 4]), (100, [8]), (1, [1] * 4)])
+def test_an_epoch_is_a_pass_over_the_training_nodes(batch_size, sizes, monkeypatch):
+    dataset = KARATE
+    assert len(dataset.split.train) == 8
+    batch = BaselineBatch(task_of(dataset), [Trial("fastgcn", batch_size=batch_size)], [0], 3, False, False)
+    seen = []
+    monkeypatch.setattr(batch, "_learn", lambda step: seen.append(step.nodes) or torch.zeros(1))
+    batch.step()
+    assert [int(nodes.sum()) for nodes in seen] == sizes
+    together = torch.stack(seen).sum(0)
+    assert float(together.max()) == 1  # no node twice
+    assert float((together - batch.masks[TRAIN]).max()) <= 0
+    assert torch.equal(together, batch.masks[TRAIN]) == (sum(sizes) == 8)
+    batch.step()
+    if len(sizes) > 1:
+        assert not torch.equal(torch.stack(seen[: len(sizes)]), torch.stack(seen[len(sizes) :]))
+
+
+def test_a_large_training_set_takes_more_than_an_epoch(monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_STEPS", 2)
+    assert structure(Trial("fastgcn", batch_size=3), task_of(KARATE), 0) == ("fastgcn", 16, 3, 2)
+    assert structure(Trial("ptdnet"), task_of(KARATE), 0) == ("ptdnet", 256, 8, 1)
+
+
+# -- sizes ----------------------------------------------------------------------------------------------------------
+
+
+class Largest(TorchDispatchMode):
+    """The largest number of entries of any tensor that is made."""
+
+    def __init__(self):
+        super().__init__()
+        self.size = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        for one in out if isinstance(out, tuple | list) else [out]:
+            if isinstance(one, torch.Tensor) and one.layout is torch.strided:
+                self.size = max(self.size, one.numel())
+        return out
+
+
+@pytest.mark.parametrize("method", list(NETWORKS))
+def test_there_is_no_dense_matrix_of_nodes_by_nodes(method):
+    dataset = load_clusters(clusters=3, nodes=300, inside=0.01, between=0.001)
+    nodes = dataset.graph.num_nodes
+    with Largest() as largest:
+        lab(dataset, epochs=1).train([Trial(method, hidden=8)])
+    assert largest.size < 0.5 * nodes**2
+
+
+def test_batches_are_smaller_for_wider_methods():
+    mine = lab(sparse_clusters())
+    sizes = [mine.fitting([Trial("cdf"), Trial("ptdnet", hidden=width)]) for width in (64, 1024)]
+    assert sizes[0] > sizes[1] >= 1
+    assert mine.fitting([Trial("cdf")]) == mine.batch_size()
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Trial("fastgnc"), "unknown method 'fastgnc'.*did you mean 'fastgcn'"),
+        (lambda: Trial("ptdnet+cdf"), "edge dropping composes with 'ptdnet'; choose from graphsage, fastgcn, as-gcn"),
+        (lambda: Trial("graphsage+original"), "unknown edge dropping 'original'; choose from dropedge, cutoff"),
+        (lambda: Trial("fastgcn", nuclear=0.1), "fastgcn has no setting 'nuclear', got 0.1; it belongs to ptdnet"),
+        (lambda: Trial("cdf", samples=3), "cdf has no setting 'samples'"),
+        (lambda: Trial("fastgcn", samples=0), "samples must be a whole number of at least 1, got 0"),
+        (lambda: Trial("ptdnet", sparsity=-1.0), "sparsity must be a number of at least 0, got -1.0"),
+        (lambda: Trial("as-gcn", variance=float("nan")), "variance must be a number of at least 0, got nan"),
+        (lambda: Trial("fastgcn", inductive=1), "inductive must be true or false, got 1"),
+        (lambda: lab(selection="training").train([Trial("ptdnet")]), "ptdnet has no validation loss .*evaluation"),
+        (lambda: Space.of({"samples": [2.5]}), "samples of a search space must be a whole number, got 2.5"),
+        (lambda: Space.of({"samples": [True]}), "samples of a search space must be a whole number, got True"),
+        (lambda: Space.of({"samples": [0]}), "samples must be a whole number of at least 1, got 0"),
+        (lambda: Space.of({"variance": {"uniform": [-1, 1]}}), "variance must be a number of at least 0, got -1"),
+    ],
+)
+def test_wrong_settings_are_named(make, words):
+    with pytest.raises(TadropedgeError, match=words) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_graph_level_task_is_refused():
+    signals = load_source_localization(nodes=20, communities=2, times=5, sizes=(12, 10, 15))
+    mine = Laboratory(signals, Architecture("gcnn", 1, 4), epochs=2)
+    with pytest.raises(TadropedgeError, match="fastgcn classifies nodes and cannot be trained on a graph-level task"):
+        mine.train([Trial("fastgcn")])
+
+
+# -- search -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_method_has_a_space_whose_draws_are_trials_of_it():
+    for method in [*METHODS, "graphsage+cdf", "as-gcn+dropedge"]:
+        space = method_space(method, 0.01)
+        drawn = [trial(space, 0, i, method) for i in range(50)]
+        assert drawn == [trial(method_space(method, 0.01), 0, i, method) for i in range(50)]
+        network = Method.of(method).network
+        if network is None:
+            assert space == default_space(0.01)
+            continue
+        extras = set(space.parameters) & set(EXTRAS)
+        assert extras <= set(NETWORKS[network].defaults)
+        assert all(len({getattr(one, name) for one in drawn}) > 1 for name in extras)
+        assert ("keep_prob" in space.parameters) == ("+" in method)
+    assert Space.of(json.loads(json.dumps(method_space("as-gcn").table()))) == method_space("as-gcn")
+
+
+def test_search_and_both_protocols_go_on_where_they_stopped():
+    methods = ("dropedge", "graphsage+cdf", "neuralsparse", "as-gcn")
+    storage, mine = optuna.storages.InMemoryStorage(), lab(epochs=2)
+    spaces = partial(method_space, gamma=0.01)
+    narrow = {"methods": methods, "seed": 0, "storage": storage, "space": spaces}
+    seen = []
+
+    def train(trials):
+        seen.extend(trials)
+        return mine.train(trials)
+
+    run_search(train, trials=1, **narrow)
+    table = run_search(train, trials=2, **narrow)
+    assert len(seen) == 8
+    again = run_search(train, trials=2, **narrow)
+    assert len(seen) == 8
+    assert repr(again) == repr(table)
+    assert all(row.trial.method == method for method, rows in table.items() for row in rows)
+    result = honest(train, table, spaces, 2, 0, storage, mine.kept_share)
+    assert set(result.accuracy) == set(methods)
+    assert set(result.reference) == {"graphsage+cdf"}
+    assert {row.trial.method for row in result.reference_runs["graphsage+cdf"]} == {"graphsage+dropedge"}
+    done = len(seen)
+    honest(train, table, spaces, 2, 0, storage, mine.kept_share)
+    assert len(seen) == done
+
+
+def test_the_reference_keeps_as_many_edges():
+    mine = lab()
+    share = mine.kept_share(Trial("graphsage+cdf", keep_prob=0.4))
+    assert share == pytest.approx(mine.kept_share(Trial("cdf", keep_prob=0.4)))
+    assert mine.kept_share(Trial("graphsage+dropedge", keep_ratio=share)) == pytest.approx(share)
+
+
+# -- command line and files ----------------------------------------------------------------------------------------
+
+
+def test_compare_takes_all_of_them(tmp_path):
+    methods = "original,dropedge,cdf,graphsage,fastgcn,as-gcn,neuralsparse,ptdnet,graphsage+cdf"
+    arguments = ["compare", "karate", "--methods", methods, "--trials", "1", "--seeds", "2", "--epochs", "2", "--json"]
+    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    rows = {row["method"]: row for row in json.loads(result.stdout)["compare"]}
+    assert list(rows) == methods.split(",")
+    assert rows["graphsage+cdf"]["honest"]["difference"] is not None
+    assert rows["fastgcn"]["honest"]["difference"] is None
+    assert set(rows["neuralsparse"]["settings"]) == {"learning_rate", "weight_decay", "dropout", "hidden", "samples"}
+
+
+@pytest.mark.parametrize("method", list(NETWORKS))
+def test_a_saved_model_predicts_what_was_kept(method, tmp_path):
+    dataset = sparse_clusters()
+    [outcome] = lab(dataset, epochs=8).train([Trial(method, hidden=8)], keep_state=True)
+    folder = save_model(tmp_path, outcome, Architecture(hidden=8), "clusters", dataset.num_features, 3)
+    model = load_model(folder)
+    assert model.trial == outcome.trial
+    test = dataset.split.test
+    right = (model.predict(dataset)[test] == dataset.labels[test]).float().mean()
+    assert float(right) == pytest.approx(outcome.kept["test_accuracy"], abs=1e-6)
+
+
+def test_models_saved_before_these_settings_existed_are_read(tmp_path):
+    [outcome] = lab(epochs=2).train([Trial()], keep_state=True)
+    folder = save_model(tmp_path, outcome, Architecture(hidden=8), "karate", 34, KARATE.num_classes)
+    path = folder / "model.json"
+    settings = json.loads(path.read_text())
+    for name in EXTRAS:
+        del settings["trial"][name]
+    path.write_text(json.dumps(settings))
+    assert load_model(folder).trial == outcome.trial
