@@ -11,7 +11,7 @@
 torch.Size([6, 6])
 """
 
-from tadropedge.errors import ConvergenceError, RepeatedEigenvalueWarning, TadropedgeError
+from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.graph import Components, Graph
 from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sampling import sample_directed, sample_edges
@@ -25,6 +25,7 @@ __all__ = [
     "Components",
     "ConvergenceError",
     "Graph",
+    "NotEnoughMemoryError",
     "RepeatedEigenvalueWarning",
     "ShiftOperator",
     "TadropedgeError",

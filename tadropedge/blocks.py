@@ -43,6 +43,19 @@ class Block:
         """n, the number of nodes of each component."""
         return int(self.nodes.shape[1])
 
+    def one(self, member: int) -> Block:
+        """One of the components as a block of its own."""
+        begin, end = np.searchsorted(self.member, (member, member + 1))  # edges come sorted by component
+        mine = slice(begin, end)
+        return Block(
+            nodes=self.nodes[member : member + 1],
+            edges=self.edges[mine],
+            member=np.zeros(end - begin, dtype=np.int64),
+            low=self.low[mine],
+            high=self.high[mine],
+            weight=self.weight[mine],
+        )
+
     def degrees(self) -> Floats:
         """Weighted degrees ``[B, n]``."""
         places = np.concatenate((self.member * self.size + self.low, self.member * self.size + self.high))

@@ -15,8 +15,10 @@ from tadropedge.bridges import bridges
 from tadropedge.errors import ConvergenceError, TadropedgeError, lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress
-from tadropedge.spectrum.ladder import FACTOR_CYCLES
-from tadropedge.spectrum.solvers import grounded_inverse
+from tadropedge.sparse import multiply
+from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
+from tadropedge.spectrum.solvers.shift_invert import grounded_inverse
+from tadropedge.spectrum.survey import NARROW, Survey
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +32,9 @@ TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip th
 TINY = float(np.finfo(np.float64).tiny)
 
 
-def resistances(graph: Graph, method: str, error: float, seed: int, progress: bool | None) -> Floats:
+def resistances(
+    graph: Graph, method: str, error: float, seed: int, progress: bool | None, device: torch.device | str = "cpu"
+) -> Floats:
     """The effective resistance of every edge, ``[M]``: see :func:`tadropedge.effective_resistance`."""
     largest_exact = lookup("method", method, METHODS)
     weight = np.ones(graph.num_edges) if graph.weight is None else graph.weight.cpu().numpy()
@@ -40,9 +44,10 @@ def resistances(graph: Graph, method: str, error: float, seed: int, progress: bo
     with Progress("effective resistance", core.num_edges, progress) as bar:
         for block in blocks(core):
             bar.note(f"{block.count} × {block.size} nodes")
-            values = exact(block) if block.size <= largest_exact else sketch(block, error, seed)
+            with bar.step(len(block.edges)) as report:
+                small = block.size <= largest_exact
+                values = exact(block) if small else sketch(block, error, seed, device, report)
             resistance[on_cycles[block.edges]] = values
-            bar.advance(len(block.edges))
     return resistance
 
 
@@ -81,7 +86,13 @@ def _positive_inverse(matrix: Floats) -> Floats:
     return whole
 
 
-def sketch(block: Block, error: float, seed: int) -> Floats:
+def sketch(
+    block: Block,
+    error: float,
+    seed: int,
+    device: torch.device | str = "cpu",
+    report: Callable[[float], None] = lambda share: None,
+) -> Floats:
     """Estimate R_m = ‖W^½ D L⁺ (e_i − e_j)‖² of a block of one component by random signs Q: ‖Q W^½ D L⁺ (…)‖² / k."""
     spread = float(block.weight.max() / block.weight.min())
     if spread > WIDEST:
@@ -93,13 +104,14 @@ def sketch(block: Block, error: float, seed: int) -> Floats:
         (np.concatenate((root, -root)), (np.concatenate((block.low, block.high)), np.tile(places, 2))),
         shape=(block.size, len(block.edges)),
     )
-    solve = laplacian_solver(block.sparse_laplacian("combinatorial"))
+    solve = laplacian_solver(block.sparse_laplacian("combinatorial"), device)
     random = np.random.default_rng(seed)
     total = np.zeros(len(block.edges))
     for first in range(0, rows, COLUMNS):
         signs = random.integers(0, 2, size=(len(block.edges), min(COLUMNS, rows - first))) * 2.0 - 1.0
         potential = solve(incidence @ signs)
         total += ((potential[block.low] - potential[block.high]) ** 2).sum(axis=1)
+        report((first + signs.shape[1]) / rows)
     return _fit_total(total / rows * block.weight, block.size - 1) / block.weight
 
 
@@ -117,41 +129,55 @@ def _fit_total(share: Floats, total: int) -> Floats:
     return np.minimum(share, 1.0)
 
 
-def laplacian_solver(L: sp.csr_matrix) -> Callable[[Floats], Floats]:
+def laplacian_solver(L: sp.csr_matrix, device: torch.device | str = "cpu") -> Callable[[Floats], Floats]:
     """The map b ↦ L⁺ b for blocks ``[n, k]``: one factorisation when it stays sparse, else conjugate gradients."""
-    n = L.shape[0]
-    cycles = (L.nnz - n) // 2 - n + 1
-    if cycles <= FACTOR_CYCLES:
-        return grounded_inverse(L, np.full(n, n**-0.5))
-    return lambda b: conjugate_gradients(L, b)
+    if Survey.of(L).separator <= NARROW:
+        return grounded_inverse(L, np.full(L.shape[0], L.shape[0] ** -0.5))
+    return ConjugateGradients(L, device)
 
 
-def conjugate_gradients(L: sp.csr_matrix, b: Floats, tolerance: float = 1e-8, steps: int = 5_000) -> Floats:
+class ConjugateGradients:
     """Solve L x = b for every column of ``b [n, k]``, each made orthogonal to the constant vector.
 
-    Conjugate gradients with the diagonal as preconditioner; all columns share each product with L.
+    Conjugate gradients with a multigrid cycle as preconditioner, the one that finds eigenvectors of large graphs; all
+    columns share each product with L. The cycle is in float32, so the direction is corrected as for a preconditioner
+    that changes (Polak and Ribière).
     """
-    scale = 1 / L.diagonal()[:, None]
-    b = b - b.mean(axis=0)
-    x = np.zeros_like(b)
-    r = b.copy()
-    p = scale * r
-    rho = (r * p).sum(axis=0)
-    target = tolerance * np.linalg.norm(b, axis=0)
-    for _ in range(steps):
-        image = L @ p
-        alpha = rho / np.maximum((p * image).sum(axis=0), TINY)
-        x += alpha * p
-        r -= alpha * image
-        if (np.linalg.norm(r, axis=0) <= target).all():
-            break
-        z = scale * r
-        previous, rho = rho, (r * z).sum(axis=0)
-        p = z + (rho / np.maximum(previous, TINY)) * p
-    else:
-        raise ConvergenceError(
-            f"conjugate gradients did not reach a relative residual of {tolerance:g} in {steps} steps "
-            f"on a part of {L.shape[0]} nodes; {TOO_WIDE}"
-        )
-    x -= x.mean(axis=0)
-    return x
+
+    def __init__(
+        self, L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8, steps: int = 1_000
+    ) -> None:
+        n = L.shape[0]
+        self.places, self.entries = on_device(L, device)
+        self.precondition = Multigrid(L, np.full(n, n**-0.5), device)
+        self.tolerance, self.steps = tolerance, steps
+
+    def __call__(self, b: Floats) -> Floats:
+        """``L⁺ b``."""
+        with few_threads(len(b)):
+            return self._solve(b)
+
+    def _solve(self, b: Floats) -> Floats:
+        r = torch.from_numpy(b).to(self.entries.device)
+        r = r - r.mean(dim=0)
+        x, target = torch.zeros_like(r), self.tolerance * torch.linalg.vector_norm(r, dim=0)
+        p = z = self.precondition(r)
+        rho = (r * z).sum(dim=0)
+        for _ in range(self.steps):
+            image = multiply(self.places, self.entries, p)
+            alpha = rho / (p * image).sum(dim=0).clamp(min=TINY)
+            x.addcmul_(alpha, p)
+            before, r = r, torch.addcmul(r, alpha, image, value=-1)
+            if bool((torch.linalg.vector_norm(r, dim=0) <= target).all()):
+                break
+            z = self.precondition(r)
+            turned = ((r - before) * z).sum(dim=0)
+            p = torch.addcmul(z, turned / rho.clamp(min=TINY), p)
+            rho = (r * z).sum(dim=0)
+        else:
+            raise ConvergenceError(
+                f"conjugate gradients did not reach a relative residual of {self.tolerance:g} in {self.steps} steps "
+                f"on a part of {len(b)} nodes; {TOO_WIDE}"
+            )
+        solution: Floats = (x - x.mean(dim=0)).cpu().numpy()
+        return solution

@@ -22,6 +22,10 @@ class ConvergenceError(TadropedgeError):
     """Every solver was tried and none reached the tolerance; the message says what to do."""
 
 
+class NotEnoughMemoryError(TadropedgeError, MemoryError):
+    """The work would not fit into memory; the message says how much it needs and how much is free."""
+
+
 class RepeatedEigenvalueWarning(UserWarning):
     """The cluster count q falls inside a repeated eigenvalue, so the whole eigenspace was used."""
 
@@ -81,6 +85,24 @@ def check_device(name: str, value: Tensor, device: torch.device, owner: str) -> 
         raise TadropedgeError(
             f"{name} is on {value.device}, but {owner} is on {device}; move one of them with .to(...)"
         )
+
+
+def check_runs_on(device: torch.device | str | None, default: torch.device) -> torch.device:
+    """Return the device to run on after checking that it is there; ``None`` stands for ``default``.
+
+    >>> check_runs_on("gpu", torch.device("cpu"))
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: device must be 'cpu' or 'cuda', got 'gpu'
+    """
+    try:
+        chosen = default if device is None else torch.device(device)
+    except RuntimeError:
+        chosen = torch.device("meta")
+    if chosen.type not in ("cpu", "cuda"):
+        raise TadropedgeError(f"device must be 'cpu' or 'cuda', got {show(device, typed=False)}")
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise TadropedgeError(f"device {str(chosen)!r} was asked for, but torch sees no GPU; use 'cpu'")
+    return chosen
 
 
 def check_integer(name: str, value: object, least: int) -> int:

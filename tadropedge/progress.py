@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from tqdm import tqdm
@@ -40,6 +42,24 @@ class Progress:
     def advance(self, units: int) -> None:
         """Move the bar on by ``units``."""
         self._bar.update(units)
+
+    @contextmanager
+    def step(self, units: int) -> Iterator[Callable[[float], None]]:
+        """One long step of ``units``: call what it gives with the share that is done, from 0 to 1.
+
+        >>> with Progress("solving", total=10, show=False) as bar, bar.step(10) as report:
+        ...     report(0.5)
+        """
+        done = 0
+
+        def report(share: float) -> None:
+            nonlocal done
+            reached = int(units * min(max(share, 0.0), 1.0))
+            self.advance(max(reached - done, 0))  # a share that falls back moves nothing
+            done = max(reached, done)
+
+        yield report
+        report(1.0)
 
     def note(self, text: str) -> None:
         """Say what is being done right now."""

@@ -16,7 +16,14 @@ from torch import Tensor
 
 from tadropedge.cache import Arrays, cached
 from tadropedge.electrical import METHODS, resistances
-from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer, check_positive, lookup
+from tadropedge.errors import (
+    RepeatedEigenvalueWarning,
+    TadropedgeError,
+    check_integer,
+    check_positive,
+    check_runs_on,
+    lookup,
+)
 from tadropedge.graph import Graph, check_graph
 from tadropedge.spectrum import LAPLACIANS, SOLVERS, cluster_subspaces
 from tadropedge.spectrum.clusters import Clusters
@@ -37,6 +44,7 @@ def aggregate_resistance(
     tolerance: float = 1e-8,
     cache_dir: str | Path | None = None,
     progress: bool | None = None,
+    device: torch.device | str | None = None,
 ) -> Tensor:
     """Aggregate resistance weights ω, float64 ``[M]`` in the order of ``graph.pairs``.
 
@@ -50,12 +58,14 @@ def aggregate_resistance(
       used and a :class:`RepeatedEigenvalueWarning` says so, once a call.
     * ``laplacian``: ``"combinatorial"`` (D − A, the paper's text) or ``"normalized"`` (I − D^-1/2 A D^-1/2,
       which fits the paper's γ better). Edge weights of the graph enter the Laplacian.
-    * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``lobpcg``, ``lanczos``. Every answer is
-      checked by its residual; ``auto`` goes on to the next solver when one fails, and at the end raises a
-      :class:`ConvergenceError`.
+    * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``davidson``, ``lobpcg``, ``lanczos``. Every
+      answer is checked by its residual; ``auto`` looks at each component first
+      (:func:`tadropedge.spectrum.explain` says what it sees), goes on to the next solver when one fails, and at the
+      end raises a :class:`ConvergenceError`, or a :class:`NotEnoughMemoryError` before it begins.
     * ``tolerance`` bounds the absolute error of every weight, as far as float64 allows. Weights below the
       numerical floor are exact zeros, and weights that differ by rounding alone are equal: ties, not noise.
     * ``cache_dir`` keeps results on disk, by the content of graph and settings.
+    * ``device``: where large components are solved, ``"cpu"`` or ``"cuda"``; by default where the graph lies.
 
     Two triangles and the edge that joins them:
 
@@ -68,6 +78,7 @@ def aggregate_resistance(
     lookup("laplacian", laplacian, LAPLACIANS)
     lookup("solver", solver, {"auto": None, **SOLVERS})
     tolerance = check_positive("tolerance", tolerance)
+    where = check_runs_on(device, graph.device)
     if clusters.least_nodes > graph.components.largest:
         name = "q" if q is not None else "desired_clusters"
         raise TadropedgeError(
@@ -86,7 +97,7 @@ def aggregate_resistance(
         cache_dir,
         graph,
         settings,
-        lambda: _aggregate(graph, clusters, laplacian, solver, tolerance, progress),
+        lambda: _aggregate(graph, clusters, laplacian, solver, tolerance, progress, where),
     )
     widened, solved = arrays["widened"].tolist()
     if widened:
@@ -105,13 +116,19 @@ def name_of(clusters: Clusters) -> str:
 
 
 def _aggregate(
-    graph: Graph, clusters: Clusters, laplacian: str, solver: str, tolerance: float, progress: bool | None
+    graph: Graph,
+    clusters: Clusters,
+    laplacian: str,
+    solver: str,
+    tolerance: float,
+    progress: bool | None,
+    device: torch.device,
 ) -> Arrays:
     weights = np.full(graph.num_edges, np.nan)
     widened = solved = 0
-    for modes in cluster_subspaces(graph, clusters, laplacian, solver, tolerance, progress):
+    for modes in cluster_subspaces(graph, clusters, laplacian, solver, tolerance, progress, device):
         block = modes.block
-        values = np.zeros(len(block.edges))
+        values = modes.local[block.member, block.low] + modes.local[block.member, block.high]
         for column in range(modes.vectors.shape[2]):
             mode = modes.vectors[:, :, column]
             values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2
@@ -149,6 +166,7 @@ def effective_resistance(
     seed: int = 0,
     cache_dir: str | Path | None = None,
     progress: bool | None = None,
+    device: torch.device | str | None = None,
 ) -> Tensor:
     """Effective resistance between the ends of each edge, float64 ``[M]`` in the order of ``graph.pairs``.
 
@@ -160,7 +178,8 @@ def effective_resistance(
     ``sketch`` projects on random signs (Johnson and Lindenstrauss): k = ⌈2 / relative_error²⌉ Laplacian
     solves estimate every R_m without bias, with a standard error of ``relative_error`` · R_m, and the sum is
     then made right. ``auto`` is exact for parts of up to 4,096 nodes and sketches larger ones; ``sketch`` still
-    inverts parts of up to 512 nodes, where that is cheaper.
+    inverts parts of up to 512 nodes, where that is cheaper. ``device`` says where large parts are solved, by default
+    where the graph lies; the same seed gives the same estimates there, up to the accuracy of the solves.
 
     >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])  # a triangle with a tail
     >>> effective_resistance(graph).round(decimals=4).tolist()
@@ -170,11 +189,12 @@ def effective_resistance(
     lookup("method", method, METHODS)
     relative_error = check_positive("relative_error", relative_error, below=1)
     seed = check_integer("seed", seed, least=0)
+    where = check_runs_on(device, graph.device)
     settings = {"weights": "effective", "method": method, "error": relative_error, "seed": seed}
     arrays = cached(
         cache_dir,
         graph,
         settings,
-        lambda: {"weights": _make_ties(resistances(graph, method, relative_error, seed, progress))},
+        lambda: {"weights": _make_ties(resistances(graph, method, relative_error, seed, progress, where))},
     )
     return torch.from_numpy(arrays["weights"]).to(graph.device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -97,28 +98,44 @@ class _Product(torch.autograd.Function):
 
 
 class KeptProducts:
-    """A sparse matrix of features whose products with the weights are kept from one pass to the next.
+    """A matrix of features X whose products with the weights are kept from one pass to the next.
 
     The evaluation at the end of an epoch and the training pass of the next see the same weights, so they share
     ``X W``: computed without gradients, it is kept; asked for again with them, it is handed out with its gradient
     ``Xᵀ g``. Weights that change in between must be multiplied without gradients first.
     """
 
-    def __init__(self, places: Csr, values: Tensor) -> None:
-        self.places, self.values = places, values
-        turned, order = places.turned
-        self.turned, self.turned_values = turned, values[order]
+    def __init__(
+        self, product: Callable[[Tensor, Tensor | None], Tensor], gradient: Callable[[Tensor], Tensor]
+    ) -> None:
+        self.product, self.gradient = product, gradient
         self.kept: dict[int, Tensor] = {}
+
+    @classmethod
+    def sparse(cls, places: Csr, values: Tensor) -> KeptProducts:
+        """A sparse X: its places and values ``[E]``."""
+        turned, order = places.turned
+        turned_values = values[order]
+        return cls(
+            lambda weight, out: multiply(places, values, weight, out),
+            lambda slope: multiply(turned, turned_values, slope.contiguous()),
+        )
+
+    @classmethod
+    def dense(cls, matrix: Tensor) -> KeptProducts:
+        """A dense X ``[N, F]``, shared by all trials."""
+
+        def product(weight: Tensor, out: Tensor | None) -> Tensor:
+            return torch.bmm(matrix.expand(len(weight), -1, -1), weight, out=out)
+
+        return cls(product, lambda slope: torch.bmm(matrix.t().expand(len(slope), -1, -1), slope))
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         """``X W`` for weights ``[T, F, H]``."""
-        if not torch.is_grad_enabled():
-            # The same memory every time, so that a CUDA graph finds it again.
-            self.kept[id(weight)] = multiply(self.places, self.values, weight, self.kept.get(id(weight)))
-        elif id(weight) not in self.kept:
-            return sparse_product(self.places, self.values, weight, turned_values=self.turned_values)
-        kept = self.kept[id(weight)]
-        product: Tensor = _Kept.apply(weight, kept, self)  # type: ignore[no-untyped-call]
+        if not torch.is_grad_enabled() or id(weight) not in self.kept:
+            with torch.no_grad():  # into the same memory every time, so that a CUDA graph finds it again
+                self.kept[id(weight)] = self.product(weight, self.kept.get(id(weight)))
+        product: Tensor = _Kept.apply(weight, self.kept[id(weight)], self)  # type: ignore[no-untyped-call]
         return product
 
 
@@ -132,8 +149,7 @@ class _Kept(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        features: KeptProducts = ctx.features
-        return multiply(features.turned, features.turned_values, gradient.contiguous()), None, None
+        return ctx.features.gradient(gradient), None, None
 
 
 def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:

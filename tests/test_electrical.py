@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from tadropedge import ConvergenceError, Graph, TadropedgeError, effective_resistance, electrical
 from tadropedge.bridges import bridges
-from tadropedge.electrical import conjugate_gradients, laplacian_solver
+from tadropedge.electrical import ConjugateGradients, laplacian_solver
 
 
 @settings(deadline=None)
@@ -58,7 +58,7 @@ def large():
 @pytest.mark.parametrize("factorised", [True, False])
 def test_sketch_has_the_stated_error(large, monkeypatch, factorised):
     if not factorised:
-        monkeypatch.setattr(electrical, "FACTOR_CYCLES", 0)
+        monkeypatch.setattr(electrical, "NARROW", -1)
     exact = effective_resistance(large, method="exact")
     cut = bridges(large)
     for error in (0.2, 0.1):
@@ -93,10 +93,26 @@ def test_laplacian_solvers_against_the_pseudo_inverse(monkeypatch):
     b = np.random.default_rng(0).standard_normal((L.shape[0], 5))
     expected = np.linalg.pinv(L.toarray()) @ b
     assert laplacian_solver(L)(b) == pytest.approx(expected, abs=1e-10)
-    monkeypatch.setattr(electrical, "FACTOR_CYCLES", 0)
+    monkeypatch.setattr(electrical, "NARROW", -1)
     assert laplacian_solver(L)(b) == pytest.approx(expected, abs=1e-6)
+
+
+def test_conjugate_gradients_with_several_levels():
+    L = sp.csr_matrix(dense.laplacian(dense.adjacency(of(nx.grid_2d_graph(40, 50)))))
+    b = np.random.default_rng(0).standard_normal((L.shape[0], 3))
+    solver = ConjugateGradients(L)
+    assert len(solver.precondition.levels) > 1
+    x = solver(b)
+    assert np.abs(L @ x - (b - b.mean(axis=0))).max() <= 1e-6
     with pytest.raises(ConvergenceError, match="did not reach a relative residual of 1e-08 in 2 steps"):
-        conjugate_gradients(L, b, steps=2)
+        ConjugateGradients(L, steps=2)(b)
+
+
+def test_on_every_device(large, device):
+    ours = effective_resistance(large.to(device), method="sketch", relative_error=0.3)
+    assert ours.device.type == device.type
+    reference = effective_resistance(large, method="sketch", relative_error=0.3)
+    assert ours.cpu().numpy() == pytest.approx(reference.numpy(), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])

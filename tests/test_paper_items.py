@@ -1,9 +1,10 @@
 """The items with trainings at tiny size: their rows, their verdicts, their pictures, and what is not trained twice."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tadropedge.paper.items import convergence, inverse, table1, table2, table3
 from tadropedge.paper.items.table1_claims import judge
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
+from tadropedge.paper.trainings import Search
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 
@@ -130,6 +132,38 @@ def test_table1_in_parts_is_the_whole_in_the_end(made, tmp_path):
     assert all(set(seconds) == phases for seconds in second.run["seconds_of"].values())
     with pytest.raises(TadropedgeError, match="no part 'cora' in this recipe; take a dataset or one of karate/gcn-2"):
         table1.run(bench("table1", tmp_path, parts=("cora",)))
+
+
+def test_table1_takes_more_seeds_until_the_differences_are_known_well_enough():
+    accuracy, reference = np.array([0.81, 0.83, 0.80, 0.84]), np.array([0.80, 0.80, 0.80, 0.80])
+    fresh = SimpleNamespace(accuracy={"cdf": accuracy}, reference={"cdf": reference})
+    width = 3.182446 * np.std(accuracy - reference, ddof=1) / 2  # the 97.5 % quantile of Student's t, 3 degrees
+
+    def needed(half_width, most=1_000):
+        search = Search(None, None, ["cdf"], 1, 4, "", most_seeds=most, half_width=half_width)
+        return search._seeds_needed(4, fresh)
+
+    assert needed(width * 1.001) == 4
+    assert needed(width / 2) == math.ceil(1.1 * 4 * 4)
+    assert needed(width / 2, most=7) == 7
+    assert needed(0.0) == 4  # nothing is wanted
+
+
+def test_table1_in_parts_by_laplacian(made, tmp_path):
+    first = table1.run(bench("table1", tmp_path, parts=("karate/gcn-2/combinatorial",)))
+    assert {row["laplacian"] for row in first.rows} == {None, "combinatorial"}
+    assert {(row["backbone"], row["layers"]) for row in first.rows} == {("gcn", 2)}
+    assert not first.complete
+
+
+def test_table1_trains_the_two_names_of_one_function_once(made, counted, tmp_path):
+    one = tiny("table1")
+    cells = {"karate": ["jknet-3", "incepgcn-3"], "clusters": []}
+    item = table1.run(Bench(replace(one, settings={**one.settings, "cells": cells}), tmp_path))
+    assert {row["backbone"] for row in item.rows} == {"jknet", "incepgcn"}
+    theirs = [{**row, "backbone": "", "printed": 0, "short": 0} for row in item.rows]
+    assert theirs[: len(theirs) // 2] == theirs[len(theirs) // 2 :]
+    assert len(counted) == 8 * 2 + (2 + 2 * 3 * 2) * 3
 
 
 def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.88):
@@ -302,7 +336,7 @@ def test_the_spaces_of_table1_fix_the_structure_and_leave_the_rest_open():
             *("learning_rate", "weight_decay", "dropout", "keep_prob", "gamma"),
             *("normalization", "self_weight", "batch_norm"),
         }
-        assert all(len(entries[name]) == 1 for name in ("normalization", "self_weight", "batch_norm"))
+        assert all(len(entries[name]) == 1 for name in ("self_weight", "batch_norm"))
     assert sum(len(recipe["methods"]) for _ in cells) * recipe["trials"] == 10_500
 
 

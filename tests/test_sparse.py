@@ -109,10 +109,15 @@ def test_turned_is_the_transpose_and_turning_twice_changes_nothing(index):
     assert torch.equal(order[back], torch.arange(len(PLACES)))
 
 
-def test_kept_products_are_shared_between_passes_with_their_gradient():
+@pytest.mark.parametrize(
+    "made",
+    [lambda places, values, matrix: KeptProducts.sparse(places, values), lambda *parts: KeptProducts.dense(parts[2])],
+    ids=["sparse", "dense"],
+)
+def test_kept_products_are_shared_between_passes_with_their_gradient(made):
     places, values = csr(PLACES, ROWS, COLS), normal(len(PLACES))
     matrix = to_dense(places, values)
-    features = KeptProducts(places, values)
+    features = made(places, values, matrix)
     weight = normal(TRIALS, COLS, FEATURES).requires_grad_()
     for _ in range(2):
         with torch.no_grad():
@@ -168,6 +173,39 @@ for epoch, shape in ((0, (7, 5)), (3, (40, 60))):
 print("agreed")
 """
 
+FINISH = """
+from test_sparse import *
+from tadropedge.nn.finish import BatchNorm, _fused, finish
+from tadropedge.training.noise import Dropout
+
+noise = Dropout(torch.tensor([0.0, 0.3, 0.8]), torch.tensor([0, 1, 2]), torch.tensor(4))
+for nodes, features in ((7, 5), (300, 16)):
+    for activate, drop, normed, training in ((1, 1, 0, 1), (1, 1, 1, 1), (0, 0, 1, 1), (0, 0, 0, 1), (1, 0, 1, 0)):
+        answers = []
+        for way in (finish, _fused):
+            h, bias, gain, shift = (
+                (normal(3, *shape, seed=seed, dtype=torch.float32) + 1).requires_grad_()
+                for seed, shape in enumerate(((nodes, features), (features,), (features,), (features,)))
+            )
+            running = torch.zeros(3, 1, features), torch.ones(3, 1, features)
+            norm = BatchNorm(gain, shift, *running) if normed else None
+            with torch.set_grad_enabled(bool(training)):
+                out = way(h * 1, bias, norm, bool(activate), noise if drop else None, 2, bool(training))
+            answer = [out.detach(), *running]
+            if training:
+                out.mul(normal(*out.shape, seed=9, dtype=torch.float32)).sum().backward()
+                answer += [h.grad, gain.grad, shift.grad] if normed else [h.grad, bias.grad]
+            answers.append(answer)
+        for ours, theirs in zip(*answers, strict=True):
+            assert torch.allclose(ours, theirs, atol=2e-4, rtol=1e-4), (activate, drop, normed, training)
+# A trial that diverged shows it: NaN passes through ReLU in both directions.
+for way in (finish, _fused):
+    h = torch.full((3, 4, 2), float("nan"), requires_grad=True)
+    out = way(h * 1, torch.zeros(3, 2), None, True, None, 0, True)
+    assert out.isnan().all()
+print("agreed")
+"""
+
 ADAM = """
 from test_sparse import *
 from tadropedge.kernels import adam
@@ -192,7 +230,7 @@ print("agreed")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
-@pytest.mark.parametrize("script", [SPMM, DROPOUT, ADAM], ids=["spmm", "dropout", "adam"])
+@pytest.mark.parametrize("script", [SPMM, DROPOUT, FINISH, ADAM], ids=["spmm", "dropout", "finish", "adam"])
 def test_kernels_in_the_interpreter(script):
     here = Path(__file__).resolve().parent
     package = Path(tadropedge.__file__).resolve().parents[1]

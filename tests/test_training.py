@@ -619,5 +619,17 @@ def test_wrong_settings_are_named(make, words):
 
 def test_sparse_features_stay_sparse():
     assert isinstance(make_task(sparse_clusters(), [], {}).features, Sparse)
-    assert make_task(KARATE, [], {}).features.shape == (1, 34, 34)
+    assert make_task(KARATE, [], {}).features.shape == (34, 34)
     assert make_task(signals(), [], {}).features.shape == (37, 20, 1)
+
+
+def test_the_precision_of_products_is_a_setting_that_ends_with_the_training():
+    before = torch.get_float32_matmul_precision()
+    seen = []
+    lab = Laboratory(KARATE, Architecture("gcn", 2, hidden=4), epochs=2, precision="high")
+    lab.progress = lambda *_: seen.append(torch.get_float32_matmul_precision())
+    lab.train([Trial()])
+    assert seen == ["high", "high"]
+    assert torch.get_float32_matmul_precision() == before
+    with pytest.raises(TadropedgeError, match="unknown precision 'low'; choose from highest, high"):
+        Laboratory(KARATE, precision="low")

@@ -13,7 +13,7 @@ CHANGES = {
         **SMALL,
         "trials": 2,
         "cells": {"karate": ["gcn-2", "jknet-3"], "clusters": ["incepgcn-3"]},
-        "seeds": {"karate": 3, "clusters": 2},
+        "seeds": {"karate": [3, 3], "clusters": [2, 2]},
         "space": {
             "learning_rate": [0.01, 0.05],
             "dropout": [0.3, 0.5],

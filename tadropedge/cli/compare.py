@@ -26,6 +26,7 @@ from tadropedge.cli.options import (
     Out_,
     PerClass_,
     PerLayer_,
+    Precision_,
     Root_,
     Seed_,
     Selection_,
@@ -59,6 +60,7 @@ def compare_command(
     nodes: Nodes_ = None,
     per_layer: PerLayer_ = False,
     selection: Selection_ = "evaluation",
+    precision: Precision_ = "highest",
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -77,7 +79,7 @@ def compare_command(
     laboratory = make_laboratory(
         dataset, split, data_root, seed, device, backbone, layers, hidden,
         options=data_options(per_class, noise, nodes),
-        epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection,
+        epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection, precision=precision,
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     try:

@@ -33,6 +33,7 @@ Root_ = Annotated[Path | None, typer.Option("--data-root", help="folder with the
 Out_ = Annotated[Path, typer.Option("--out", help="folder for the results")]
 Json_ = Annotated[bool, typer.Option("--json", help="print results as JSON and nothing else")]
 PerLayer_ = Annotated[bool, typer.Option("--per-layer", help="a new subgraph for every layer")]
+Precision_ = Annotated[str, typer.Option("--precision", help="of matrix products: highest, or high (TF32 on a GPU)")]
 Selection_ = Annotated[str, typer.Option("--selection", help="kept model by validation loss in: evaluation, training")]
 
 

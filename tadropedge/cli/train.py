@@ -23,6 +23,7 @@ from tadropedge.cli.options import (
     Noise_,
     PerClass_,
     PerLayer_,
+    Precision_,
     Root_,
     Seed_,
     Selection_,
@@ -62,6 +63,7 @@ def train_command(
     nodes: Nodes_ = None,
     per_layer: PerLayer_ = False,
     selection: Selection_ = "evaluation",
+    precision: Precision_ = "highest",
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -79,7 +81,7 @@ def train_command(
     laboratory = make_laboratory(
         dataset, split, data_root, seed, device, backbone, layers, hidden,
         options=data_options(per_class, noise, nodes),
-        epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection,
+        epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection, precision=precision,
     )  # fmt: skip
     with live_progress(as_json) as report:
         laboratory.progress = lambda done, total: report("training", done, total)

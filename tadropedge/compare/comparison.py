@@ -100,6 +100,7 @@ def fixed_settings(laboratory: Laboratory) -> dict[str, object]:
         "graph": dataset.graph.fingerprint[:16],
         "data": _data_digest(dataset),
         "split": list(dataset.split.sizes),
+        **({} if laboratory.precision == "highest" else {"precision": laboratory.precision}),
     }
 
 

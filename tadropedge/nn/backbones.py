@@ -7,13 +7,15 @@ and every hidden layer, never the raw features.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from tadropedge.errors import lookup
-from tadropedge.nn.layers import Features, GraphConvolution, Noise, Operator, Parameters
+from tadropedge.nn.finish import Noise
+from tadropedge.nn.layers import Features, GraphConvolution, Joined, Operator, Parameters
 
 Convolve = Callable[[GraphConvolution, Features], Tensor]
 
@@ -74,8 +76,9 @@ class Backbone:
 
         def convolve(layer: GraphConvolution, h: Features) -> Tensor:
             place = number[layer.name]
-            out = layer(parameters, running, h, shifts[place if len(shifts) > 1 else 0], noise is not None)
-            return noise(out, place) if noise is not None and layer.activate else out
+            shift = shifts[place if len(shifts) > 1 else 0]
+            dropped = noise if layer.activate else None
+            return layer(parameters, running, h, shift, noise is not None, dropped, place)
 
         if self.layers == 1:
             return convolve(layers[0], x)
@@ -85,13 +88,14 @@ class Backbone:
 
 def stack_initial(layers: Sequence[GraphConvolution], seeds: Sequence[int], device: torch.device) -> Parameters:
     """Draw every layer's parameters from one generator a seed, and stack the trials."""
-    drawn: dict[str, list[Tensor]] = {}
-    for seed in seeds:
+
+    def drawn(seed: int) -> Parameters:
         generator = torch.Generator().manual_seed(seed % 2**63)
-        for layer in layers:
-            for key, shape in layer.shapes().items():
-                drawn.setdefault(key, []).append(layer.initial(key, shape, generator))
-    return {key: torch.stack(values).to(device) for key, values in drawn.items()}
+        return {key: layer.initial(key, shape, generator) for layer in layers for key, shape in layer.shapes().items()}
+
+    with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
+        starts = list(pool.map(drawn, seeds))
+    return {key: torch.stack([start[key] for start in starts]).to(device) for key in starts[0]}
 
 
 def _chain(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Tensor:
@@ -101,25 +105,29 @@ def _chain(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) ->
     return h
 
 
-def _jump(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Tensor:
+def _jump(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Joined:
     """JKNet: the output layer sees h_0 … h_(n−2)."""
     seen = [h]
     for layer in hidden:
         seen.append(convolve(layer, seen[-1]))
-    return torch.cat(seen, dim=-1)
+    return Joined(seen)
 
 
-def _inception(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Tensor:
+def _inception(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Joined:
     """IncepGCN: from h_0, branches of 1 … n − 2 layers; the output layer sees h_0 and their ends."""
     ends = [h]
     start, length = 0, 1
     while start < len(hidden):
         ends.append(_chain(hidden[start : start + length], h, convolve))
         start, length = start + length, length + 1
-    return torch.cat(ends, dim=-1)
+    return Joined(ends)
 
 
-JOINS = {"gcn": _chain, "jknet": _jump, "incepgcn": _inception}
+JOINS: dict[str, Callable[[Sequence[GraphConvolution], Tensor, Convolve], Features]] = {
+    "gcn": _chain,
+    "jknet": _jump,
+    "incepgcn": _inception,
+}
 HIDDEN_NAMES: dict[str, Callable[[int], list[str]]] = {
     "gcn": lambda layers: [f"hidden{place}" for place in range(1, layers - 1)],
     "jknet": lambda layers: [f"hidden{place}" for place in range(1, layers - 1)],

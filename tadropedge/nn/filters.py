@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.nn.layers import Noise, Operator, Parameters
+from tadropedge.nn.finish import Noise
+from tadropedge.nn.layers import Operator, Parameters
 
 
 @dataclass(frozen=True)

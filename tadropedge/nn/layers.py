@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from tadropedge.nn.finish import BatchNorm, Noise, finish
 from tadropedge.sparse import Csr, KeptProducts, sparse_product
 
 Parameters = dict[str, Tensor]
-Noise = Callable[[Tensor, int], Tensor]  # (signal, number of the layer) -> signal with some entries dropped
-
-MOMENTUM = 0.1  # of the running statistics of batch norm, as in torch
-VARIANCE_FLOOR = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +27,22 @@ class Sparse:
         return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
 
 
-Features = Tensor | Sparse | KeptProducts
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Signals ``[T, N, F_k]`` side by side, never copied: ``[X_1 … X_K] W = Σ_k X_k W_k``."""
+
+    parts: Sequence[Tensor]
+
+    def __matmul__(self, weight: Tensor) -> Tensor:
+        """The product with ``weight [T, Σ F_k, H]``."""
+        first, *others = zip(self.parts, weight.split([part.shape[-1] for part in self.parts], dim=-2), strict=True)
+        total: Tensor = first[0] @ first[1]
+        for part, piece in others:
+            total = total.baddbmm_(part, piece)
+        return total
+
+
+Features = Tensor | Sparse | KeptProducts | Joined
 Operator = Sparse | Tensor  # a dense ``[T, N, N]`` is the better choice for small graphs
 
 
@@ -64,30 +76,29 @@ class GraphConvolution:
         return start
 
     def __call__(
-        self, parameters: Parameters, running: Parameters, x: Features, shift: Operator, training: bool
+        self,
+        parameters: Parameters,
+        running: Parameters,
+        x: Features,
+        shift: Operator,
+        training: bool,
+        noise: Noise | None = None,
+        number: int = 0,
     ) -> Tensor:
-        """Apply the layer to ``x``, dense ``[T, N, F]`` or sparse ``[N, F]``."""
+        """Apply the layer to ``x``, dense ``[T, N, F]`` or kept; ``noise`` drops entries of what it gives."""
         h = shift @ (x @ parameters[f"{self.name}.weight"])
         if self.self_weight:
-            h += x @ parameters[f"{self.name}.self_weight"]
-        h += parameters[f"{self.name}.bias"][:, None, :]
-        if self.batch_norm:
-            h = self._normalized(h, parameters, running, training)
-        out: Tensor = h.relu_() if self.activate else h
-        return out
+            own = parameters[f"{self.name}.self_weight"]
+            if isinstance(x, Tensor) and x.dim() == 3 and len(x) == len(h):
+                h = h.baddbmm_(x, own)  # the sum is part of the product
+            else:
+                h += x @ own
+        norm = self._norm(parameters, running) if self.batch_norm else None
+        return finish(h, parameters[f"{self.name}.bias"], norm, self.activate, noise, number, training)
 
-    def _normalized(self, h: Tensor, parameters: Parameters, running: Parameters, training: bool) -> Tensor:
-        mean, variance = running[f"{self.name}.mean"], running[f"{self.name}.variance"]
-        if training:
-            now_mean = h.mean(dim=1, keepdim=True)
-            now_variance = h.var(dim=1, keepdim=True, unbiased=False)
-            with torch.no_grad():
-                count = h.shape[1]
-                mean.lerp_(now_mean, MOMENTUM)
-                variance.lerp_(now_variance * (count / (count - 1)), MOMENTUM)
-            mean, variance = now_mean, now_variance
-        h = (h - mean) * (variance + VARIANCE_FLOOR).rsqrt()
-        return h * parameters[f"{self.name}.scale"][:, None, :] + parameters[f"{self.name}.shift"][:, None, :]
+    def _norm(self, parameters: Parameters, running: Parameters) -> BatchNorm:
+        trained = (parameters[f"{self.name}.{key}"] for key in ("scale", "shift"))
+        return BatchNorm(*trained, *(running[f"{self.name}.{key}"] for key in ("mean", "variance")))
 
     def running(self, trials: int, device: torch.device) -> Parameters:
         """The running statistics of batch norm, ``[T, 1, outputs]``."""

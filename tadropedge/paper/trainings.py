@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import optuna
 
 from tadropedge.compare.comparison import LARGEST_BATCH, fixed_settings
 from tadropedge.compare.results import read_json, write_json
+from tadropedge.compare.statistics import honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Bench
 from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
@@ -92,6 +94,8 @@ class Search:
     seeds: int
     place: str  # in front of the names of its studies
     splits: Sequence[int] | None = None  # of the fresh seeds; None: 1, 2, ...
+    most_seeds: int = 0  # more of them, up to this number, while a difference is known less well than
+    half_width: float = 0.0  # this: what the differences are has no say in it
 
     @property
     def count(self) -> int:
@@ -133,22 +137,36 @@ class Search:
             batch=batch,
             progress=told("search", 0),
         )
-        fresh = honest(
-            train,
-            table,
-            self.space,
-            self.seeds,
-            seed,
-            storage,
-            laboratory.kept_share,
-            splits=self.splits if self.splits is not None else range(1, self.seeds + 1),
-            name=name,
-            settings=settings,
-            batch=batch,
-            progress=told("retraining", searched),
-            curves=False,
-        )
-        return table, fresh
+        seeds = self.seeds
+        while True:
+            fresh = honest(
+                train,
+                table,
+                self.space,
+                seeds,
+                seed,
+                storage,
+                laboratory.kept_share,
+                splits=self.splits if self.splits is not None else range(1, seeds + 1),
+                name=name,
+                settings=settings,
+                batch=batch,
+                progress=told("retraining", searched),
+                curves=False,
+            )
+            more = self._seeds_needed(seeds, fresh)
+            if more <= seeds:
+                return table, fresh
+            seeds = more
+
+    def _seeds_needed(self, seeds: int, fresh: Honest) -> int:
+        """How many seeds bring the widest interval of a difference down to the half-width that is wanted."""
+        rows = honest_rows(fresh.accuracy, fresh.reference).values()
+        ends = [(row.difference_low, row.difference_high) for row in rows]
+        widest = max((0.5 * (high - low) for low, high in ends if low is not None and high is not None), default=0.0)
+        if not self.half_width or widest <= self.half_width:
+            return seeds
+        return min(self.most_seeds, math.ceil(1.1 * seeds * (widest / self.half_width) ** 2))
 
 
 class UnfinishedError(TadropedgeError):

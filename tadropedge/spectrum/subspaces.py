@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from tadropedge.blocks import DENSE_NODES, Block, blocks
 from tadropedge.errors import ConvergenceError, lookup
@@ -28,7 +29,8 @@ class Subspaces:
 
     ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
     are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
-    which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue.
+    which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue; ``local [B, n]``: what
+    modes that differ between twin leaves alone add to P_ii, on top of the vectors.
     """
 
     block: Block
@@ -37,6 +39,7 @@ class Subspaces:
     counts: Integers
     error: Floats
     widened: Flags
+    local: Floats
 
 
 def cluster_subspaces(
@@ -46,6 +49,7 @@ def cluster_subspaces(
     solver: str = "auto",
     tolerance: float = 1e-8,
     progress: bool | None = None,
+    device: torch.device | str = "cpu",
 ) -> Iterator[Subspaces]:
     """Yield the subspaces of the lowest modes of every component that has enough nodes.
 
@@ -61,9 +65,9 @@ def cluster_subspaces(
             tiny = block.size <= DENSE_SHARE * clusters.pairs_needed  # no work for an iterative solver
             if block.size <= DENSE_NODES and (tiny or solver in ("auto", "dense")):
                 yield _dense_batch(block, clusters, laplacian)
+                bar.advance(block.nodes.size)
             else:
-                yield from _one_by_one(block, clusters, laplacian, solver, tolerance)
-            bar.advance(block.nodes.size)
+                yield from _one_by_one(block, clusters, laplacian, solver, tolerance, torch.device(device), bar)
 
 
 def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
@@ -83,37 +87,39 @@ def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
     above = np.concatenate((values, np.full((block.count, 1), np.inf)), axis=1)
     rows = np.arange(block.count)
     gap = above[rows, counts] - values[rows, counts - 1]
-    return Subspaces(block, values, vectors, counts, 8 * EPSILON * norms / gap, widened)
+    return Subspaces(block, values, vectors, counts, 8 * EPSILON * norms / gap, widened, np.zeros(block.nodes.shape))
 
 
-def _one_by_one(block: Block, clusters: Clusters, laplacian: str, solver: str, tolerance: float) -> Iterator[Subspaces]:
+def _one_by_one(
+    block: Block,
+    clusters: Clusters,
+    laplacian: str,
+    solver: str,
+    tolerance: float,
+    device: torch.device,
+    bar: Progress,
+) -> Iterator[Subspaces]:
     """Sparse solvers, one component after the other."""
     for member in range(block.count):
-        begin, end = np.searchsorted(block.member, (member, member + 1))  # edges come sorted by component
-        mine = slice(begin, end)
-        part = Block(
-            nodes=block.nodes[member : member + 1],
-            edges=block.edges[mine],
-            member=np.zeros(end - begin, dtype=np.int64),
-            low=block.low[mine],
-            high=block.high[mine],
-            weight=block.weight[mine],
-        )
-        degrees = part.degrees()[0]
-        null = np.sqrt(degrees) if laplacian == "normalized" else np.ones(part.size)
-        found = climb(
-            part.sparse_laplacian(laplacian),
-            null / np.linalg.norm(null),
-            float(part.norms(laplacian)[0]),
-            clusters,
-            solver,
-            tolerance,
-        )
+        part = block.one(member)
+        null = np.sqrt(part.degrees()[0]) if laplacian == "normalized" else np.ones(part.size)
+        with bar.step(part.size) as report:
+            found = climb(
+                part.sparse_laplacian(laplacian),
+                null / np.linalg.norm(null),
+                float(part.norms(laplacian)[0]),
+                clusters,
+                solver,
+                tolerance,
+                device,
+                report,
+            )
         yield Subspaces(
             part,
             found.values[None],
             found.vectors[None],
-            np.array([found.vectors.shape[1]]),
+            np.array([found.count]),
             np.array([found.error]),
             np.array([found.widened]),
+            found.local[None],
         )

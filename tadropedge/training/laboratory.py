@@ -6,7 +6,8 @@ trials into batches that fit the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset, Split, shuffled_split
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.nn.layers import Sparse
 from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sparse import Csr
@@ -24,6 +25,8 @@ from tadropedge.training.trainer import Task, train
 
 CPU_BUDGET = 1.5e9  # bytes of activations a batch may hold on a CPU: larger batches fall out of its caches
 GPU_SHARE = 0.6  # of the free memory
+DENSE_FEATURES = 0.05  # share of entries from which sparse features are multiplied as dense ones on a GPU
+PRECISIONS = {"highest": None, "high": None}
 COPIES = 14  # activations, gradients and temporaries of one layer that live at once
 
 
@@ -38,6 +41,7 @@ class Laboratory:
     q: int | None = None
     selection: str = "evaluation"
     per_layer: bool = False
+    precision: str = "highest"  # of matrix products: "high" lets a GPU round their factors to TF32
     cache_dir: str | Path | None = None
     progress: Callable[[int, int], None] | None = None  # (epochs done, epochs in all) of the current batch
 
@@ -48,6 +52,7 @@ class Laboratory:
                 f"{self.dataset.name} is a {self.dataset.level}-level task: backbone {self.architecture.backbone!r} "
                 f"does not fit, choose {'gcnn' if wanted else 'gcn, jknet or incepgcn'}"
             )
+        lookup("precision", self.precision, PRECISIONS)
         self._weights: dict[str, Tensor] = {}
         self._splits: dict[int, Split] = {0: self.dataset.split}
 
@@ -118,27 +123,40 @@ class Laboratory:
             if report is not None:
                 report(epoch, self.epochs)
 
-        return train(
-            task,
-            self.architecture,
-            trials,
-            split_places=[place[trial.split] for trial in trials],
-            epochs=self.epochs,
-            selection=self.selection,
-            per_layer=self.per_layer,
-            keep_state=keep_state,
-            progress=advance,
-        )
+        with matmul_precision(self.precision):
+            return train(
+                task,
+                self.architecture,
+                trials,
+                split_places=[place[trial.split] for trial in trials],
+                epochs=self.epochs,
+                selection=self.selection,
+                per_layer=self.per_layer,
+                keep_state=keep_state,
+                progress=advance,
+            )
+
+
+@contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Torch's precision of float32 matrix products for the length of a block."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def make_task(dataset: Dataset, splits: Sequence[Split], weights: dict[str, Tensor]) -> Task:
-    """A dataset as the trainer wants it: sparse features as places and values."""
+    """A dataset as the trainer wants it: sparse features as places and values, unless a GPU does better with all."""
     features: Tensor | Sparse = dataset.features
     if dataset.features.layout is torch.sparse_csr:
         places, values = Csr.of(dataset.features), dataset.features.values()
-        features = Sparse(places, values)
-    elif dataset.level == "node":
-        features = dataset.features[None]  # one copy for all trials
+        filled = len(values) / (dataset.features.shape[0] * dataset.features.shape[1])
+        # Matrix units multiply zeros faster than a sparse product finds the rest.
+        dense = dataset.device.type == "cuda" and filled > DENSE_FEATURES
+        features = dataset.features.to_dense() if dense else Sparse(places, values)
     return Task(
         graph=dataset.graph,
         features=features,

@@ -5,12 +5,15 @@ So a trial sees the same noise alone or in a batch, on every device, with every 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from tadropedge.sampling import key_tensor, pair_words
+
+if TYPE_CHECKING:
+    from tadropedge.kernels import Coins
 
 STREAM = 1_000  # streams below this number belong to the coins of the edges
 
@@ -26,9 +29,19 @@ class Dropout:
         limit = (share * 2.0**64).clamp(-(2.0**63), 2.0**63 - 1024).to(torch.int64)
         self.limit = torch.where(rate <= 0, torch.iinfo(torch.int64).max, limit)[:, None]
 
+    def _keys(self, layer: int) -> tuple[Tensor, Tensor]:
+        multiplier, offset = key_tensor(self.seeds, self.epoch, STREAM + layer)
+        return multiplier[:, None], offset[:, None]
+
+    def coins(self, layer: int) -> Coins:
+        """What a kernel draws the same noise from."""
+        from tadropedge.kernels import Coins
+
+        return Coins(*self._keys(layer), self.limit, self.scale)
+
     def __call__(self, h: Tensor, layer: int) -> Tensor:
         """Return ``h`` with entries dropped and the others scaled up."""
-        multiplier, offset = (word[:, None] for word in key_tensor(self.seeds, self.epoch, STREAM + layer))
+        multiplier, offset = self._keys(layer)
         if not h.is_cuda:
             return h * self._factors(h.shape, multiplier, offset)
         dropped: Tensor = _Dropped.apply(h, multiplier, offset, self.limit, self.scale)  # type: ignore[no-untyped-call]

@@ -149,16 +149,14 @@ class Batch:
         looked_at = [[TRAIN, VAL] if self.selection == "training" else [TRAIN], [VAL, TEST]]
         masks = self._split_masks()
         if not sampled:
-            features: Features = self.task.features
-            if isinstance(features, Sparse):
-                features = KeptProducts(features.places, features.values)
+            features = _kept(self.task.features)
             return [Pass(features, self.task.labels, masks) for _ in looked_at]
         passes = []
         for parts in looked_at:
             splits = [self.task.splits[place] for place in self.split_places]
             rows = torch.stack([torch.cat([split[part] for part in parts]) for split in splits]).to(self.device)
-            features, labels = self.task.features[rows], self.task.labels[rows]  # type: ignore[index]
-            passes.append(Pass(features, labels, [mask.gather(1, rows) for mask in masks]))
+            samples, labels = self.task.features[rows], self.task.labels[rows]  # type: ignore[index]
+            passes.append(Pass(samples, labels, [mask.gather(1, rows) for mask in masks]))
         return passes
 
     def _split_masks(self) -> list[Tensor]:
@@ -245,6 +243,13 @@ class Batch:
             state = {name: value[place] for name, value in states.items()} if states else None
             outcomes.append(Outcome(trial, **mine, best_epoch=best[place], failed=failed, state=state))
         return outcomes
+
+
+def _kept(features: Tensor | Sparse) -> KeptProducts:
+    """Features ``[N, F]`` whose products with the weights two passes share."""
+    if isinstance(features, Sparse):
+        return KeptProducts.sparse(features.places, features.values)
+    return KeptProducts.dense(features)
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ the topology are run with both Laplacians; the others do not depend on it and ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -25,6 +25,7 @@ from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
 from tadropedge.search.protocol import adaptive
 from tadropedge.search.space import Space
+from tadropedge.spectrum import LAPLACIANS
 from tadropedge.training.config import Architecture
 from tadropedge.training.laboratory import Laboratory
 
@@ -46,13 +47,24 @@ class Cell:
         """As ``--part`` names it."""
         return f"{self.dataset}/{self.backbone}-{self.layers}"
 
-    def inside(self, part: str) -> bool:
-        """Whether a part holds this cell.
+    def trained(self, recipe: Recipe) -> Cell:
+        """The cell whose trainings are this one's: JKNet and IncepGCN of three layers are one function."""
+        twin = replace(self, backbone="jknet")
+        same = (self.backbone, self.layers) == ("incepgcn", 3) and space_of(recipe, self) == space_of(recipe, twin)
+        return twin if same else self
+
+    def inside(self, part: str, laplacian: str = "") -> bool:
+        """Whether a part holds this cell, or its trainings with one Laplacian.
 
         >>> cell = Cell("pubmed", "gcn", 3)
         >>> [cell.inside(part) for part in ("pubmed", "pubmed/gcn", "pubmed/gcn-3", "pubmed/gcn-2", "cora")]
         [True, True, True, False, False]
+        >>> [cell.inside("pubmed/gcn/normalized", laplacian) for laplacian in ("normalized", "combinatorial")]
+        [True, False]
         """
+        front, _, last = part.rpartition("/")
+        if last in LAPLACIANS:
+            part = front if laplacian in ("", last) else ""
         return part in (self.dataset, f"{self.dataset}/{self.backbone}", self.name)
 
 
@@ -67,11 +79,9 @@ def run(bench: Bench) -> Item:
     for dataset, mine in groupby(cells, lambda cell: cell.dataset):
         data, storage = bench.dataset(dataset), bench.storage(dataset)
         for cell in mine:
-            try:
-                rows += _cell_rows(bench, cell, _searches(bench, cell, data), storage, clock, tally, cell in wanted)
-            except UnfinishedError:  # it belongs to another part
-                continue
-            finished += 1
+            found, whole = _cell_rows(bench, cell, _searches(bench, cell, data), storage, clock, tally, cell in wanted)
+            rows += found
+            finished += whole
     methods = len(recipe["methods"])
     return Item(
         rows,
@@ -124,22 +134,41 @@ def space_of(recipe: Recipe, cell: Cell) -> Space:
 def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str, Search]]:
     """One search for each Laplacian; the first runs the methods that have none too."""
     recipe = bench.recipe
-    architecture = Architecture(cell.backbone, cell.layers, recipe["hidden"])
+    trained = cell.trained(recipe)
+    architecture = Architecture(trained.backbone, cell.layers, recipe["hidden"])
     for place, laplacian in enumerate(recipe["laplacians"]):
-        laboratory = Laboratory(dataset, architecture, recipe["epochs"], laplacian, cache_dir=bench.cache_dir)
+        laboratory = Laboratory(
+            dataset,
+            architecture,
+            recipe["epochs"],
+            laplacian,
+            precision=recipe["precision"],
+            cache_dir=bench.cache_dir,
+        )
         methods = [method for method in recipe["methods"] if place == 0 or adaptive(method)]
-        seeds = recipe["seeds"][cell.dataset]
-        name = f"{cell.name}/{laplacian}"
-        yield laplacian, Search(laboratory, space_of(recipe, cell), methods, recipe["trials"], seeds, name)
+        seeds, most = recipe["seeds"][cell.dataset]
+        yield (
+            laplacian,
+            Search(
+                laboratory,
+                space_of(recipe, cell),
+                methods,
+                recipe["trials"],
+                seeds,
+                f"{trained.name}/{laplacian}",
+                most_seeds=most,
+                half_width=recipe["half_width"],
+            ),
+        )
 
 
 def _trainings(recipe: Recipe, cell: Cell) -> int:
-    """How many trainings a cell takes: search, retraining and references."""
+    """How many trainings a cell takes at least: search, retraining and references."""
     methods, laplacians = recipe["methods"], len(recipe["laplacians"])
     drop = sum(adaptive(method) for method in methods)
     alone = len(methods) - drop
-    trials, seeds = int(recipe["trials"]), int(recipe["seeds"][cell.dataset])
-    return (alone + drop * laplacians) * trials + (alone + 2 * drop * laplacians) * seeds
+    search, (seeds, _) = recipe["trials"], recipe["seeds"][cell.dataset]
+    return int((alone + drop * laplacians) * search + (alone + 2 * drop * laplacians) * seeds)
 
 
 def _cell_rows(
@@ -150,20 +179,27 @@ def _cell_rows(
     clock: Stopwatch,
     tally: Tally,
     training: bool,
-) -> list[Row]:
-    """The rows of one cell; where it may not be trained, those of its finished trainings."""
+) -> tuple[list[Row], bool]:
+    """The rows of one cell, and whether they are all; where it may not be trained, those of its finished trainings."""
     clock.start()
     rows: list[Row] = []
+    whole = True
     for laplacian, search in searches:
-        if training:
-            lap = partial(clock.lap, f"{cell.name}/{laplacian}")
-            table, fresh = search.run(bench.seed, storage, lap, tally.show)
-            tally.add(search.count)
-        else:
-            table, fresh = search.run(bench.seed, storage, _nothing, _nothing, train=no_training)
+        now = training and (not bench.parts or any(cell.inside(part, laplacian) for part in bench.parts))
+        lap = partial(clock.lap, f"{cell.name}/{laplacian}") if now else _nothing
+        try:
+            table, fresh = search.run(
+                bench.seed, storage, lap, tally.show if now else _nothing, train=None if now else no_training
+            )
+        except UnfinishedError:  # it belongs to another part
+            whole = False
+            continue
+        tally.add(search.count if now else 0)
         for row in make_rows(search.laboratory, table, fresh):
-            rows.append(_row(plain(row), bench.recipe, laplacian if adaptive(row.method) else None))
-    return rows
+            own: Any = plain(row)
+            own["backbone"] = cell.backbone
+            rows.append(_row(own, bench.recipe, laplacian if adaptive(row.method) else None))
+    return rows, whole
 
 
 def _nothing(_: object) -> None:
@@ -201,7 +237,7 @@ def _published_cells(recipe: Recipe) -> int:
 
 
 def _settings(recipe: Recipe) -> str:
-    seeds = ", ".join(f"{dataset} {count}" for dataset, count in recipe["seeds"].items())
+    seeds = ", ".join(f"{dataset} {least} to {most}" for dataset, (least, most) in recipe["seeds"].items())
     return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}"
 
 

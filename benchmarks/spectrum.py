@@ -1,0 +1,242 @@
+"""The lowest eigenvectors of large graphs: ours against the calls people make, each in a process of its own.
+
+A run that does not finish within the time limit counts as that limit. Peak memory is that of the whole process. The
+residual is ‖L V − V Λ‖, and the rank correlation is that of the weights with those of a much tighter solution of ours.
+
+    python benchmarks/spectrum.py [--device cuda] [--limit 240] [--graphs pubmed com-dblp] [--out FILE]
+    python benchmarks/spectrum.py --growth [--device cuda] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from peers_of_spectrum import PEERS
+from report import data_root, write
+from scipy.sparse.csgraph import laplacian as scipy_laplacian
+from scipy.stats import spearmanr
+
+import tadropedge as tde
+from tadropedge.blocks import blocks
+from tadropedge.data.planetoid import citation_graph
+from tadropedge.spectrum import LAPLACIANS, cluster_subspaces
+from tadropedge.spectrum.clusters import Clusters
+
+OURS = "ours"
+REFERENCE = "reference"
+TIGHT = 1e-13  # the tolerance of the reference
+GRAPHS = {"pubmed": 3, "email-enron": 7, "com-dblp": 7, "road": 7, "power-law": 7}
+GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+TODAY = ("eigsh SA", "eigsh sigma", "lobpcg, smoothed AMG")  # what people call now
+
+
+def power_law(nodes: int, clusters: int = 7, seed: int = 0) -> tde.Graph:
+    """Blocks of nodes with power-law degrees (exponent 2.5): 10 edges a node, four of five inside a block."""
+    random = np.random.default_rng(seed)
+    weight = np.minimum((1 - random.random(nodes)) ** (-1 / 1.5), 2 * np.sqrt(nodes))
+    starts = np.linspace(0, nodes, clusters + 1).astype(int)
+    total = np.concatenate(([0.0], np.cumsum(weight)))
+    low = np.searchsorted(total, random.random(10 * nodes) * total[-1], side="right") - 1
+    block = np.searchsorted(starts, low, side="right") - 1
+    inside = random.random(len(low)) < 0.8
+    begin = np.where(inside, total[starts[block]], 0.0)
+    end = np.where(inside, total[starts[block + 1]], total[-1])
+    high = np.searchsorted(total, begin + random.random(len(low)) * (end - begin), side="right") - 1
+    return largest_component(np.stack((low, np.minimum(high, nodes - 1))), nodes)
+
+
+def road(side: int = 360, seed: int = 0) -> tde.Graph:
+    """A grid of which a quarter of the edges are missing."""
+    node = np.arange(side * side).reshape(side, side)
+    across = np.stack((node[:, :-1].ravel(), node[:, 1:].ravel()))
+    down = np.stack((node[:-1].ravel(), node[1:].ravel()))
+    edges = np.concatenate((across, down), axis=1)
+    return largest_component(edges[:, np.random.default_rng(seed).random(edges.shape[1]) > 0.25], side * side)
+
+
+def largest_component(edges: np.ndarray, nodes: int) -> tde.Graph:
+    graph = tde.Graph.from_edge_index(edges, nodes)
+    *_, block = blocks(graph)  # the largest comes last
+    return tde.Graph.from_edge_index(np.stack((block.low, block.high)), block.size)
+
+
+def load(name: str, root: Path) -> tde.Graph:
+    """A graph of one component by name."""
+    if name == "pubmed":
+        return citation_graph("pubmed", root)
+    if name == "road":
+        return road()
+    if name.startswith("power-law"):
+        return power_law(int(name.partition("@")[2] or 100_000))
+    graph = tde.Graph.from_file(root / "graphs" / {"com-dblp": "com-dblp.tsv.gz"}.get(name, "email-enron.txt.gz"))
+    return largest_component(graph.pairs.numpy(), graph.num_nodes)
+
+
+def ours(graph: tde.Graph, q: int, laplacian: str, device: str, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors ``[n, q]`` in the order of the nodes, and what twin leaves add to P_ii."""
+    (modes,) = cluster_subspaces(graph, Clusters(q=q), laplacian, tolerance=tolerance, progress=False, device=device)
+    vectors, local = np.empty(modes.vectors.shape[1:]), np.empty(graph.num_nodes)
+    vectors[modes.block.nodes[0]], local[modes.block.nodes[0]] = modes.vectors[0], modes.local[0]
+    return vectors, local
+
+
+def child(options: argparse.Namespace) -> None:
+    """One method on one graph; the answer goes to a file."""
+    graph, normalized = load(options.graph, options.data_root), options.laplacian == "normalized"
+    mine = options.method in (OURS, REFERENCE)
+    if not mine:  # a factorisation that fills up must not take the machine with it
+        resource.setrlimit(resource.RLIMIT_AS, (options.memory * 10**9, resource.RLIM_INFINITY))
+    if options.device == "cuda" and mine:
+        ours(power_law(20_000), options.q, options.laplacian, "cuda", 1e-8)  # compiles kernels, wakes the device
+        torch.cuda.reset_peak_memory_stats()
+    start, local = time.perf_counter(), np.zeros(graph.num_nodes)
+    if mine:
+        tolerance = TIGHT if options.method == REFERENCE else 1e-8
+        vectors, local = ours(graph, options.q, options.laplacian, options.device, tolerance)
+    else:
+        L = scipy_laplacian(graph.adjacency(), normed=normalized).tocsr()
+        degrees = np.asarray(graph.adjacency().sum(axis=1)).ravel()
+        vectors = PEERS[options.method](L, degrees, options.q, normalized)
+    seconds = time.perf_counter() - start
+    L = scipy_laplacian(graph.adjacency(), normed=normalized).tocsr()
+    image = L @ vectors
+    low, high = graph.pairs.numpy()
+    weights = ((vectors[low] - vectors[high]) ** 2).sum(axis=1) + local[low] + local[high]
+    np.savez(
+        options.out,
+        seconds=seconds,
+        peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        device_peak=torch.cuda.max_memory_allocated() if options.device == "cuda" else 0,
+        residual=np.linalg.norm(image - vectors @ (vectors.T @ image)),
+        weights=weights,
+        nodes=graph.num_nodes,
+    )
+
+
+def measure(
+    graph: str, q: int, laplacian: str, method: str, options: argparse.Namespace, limit: float
+) -> dict[str, Any]:
+    """Run a child and read its answer; ``status`` says what went wrong."""
+    row: dict[str, Any] = {"graph": graph, "laplacian": laplacian, "q": q, "method": method}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "answer.npz"
+        device = options.device if method == OURS else "cpu"
+        command = [sys.executable, __file__, "--child", "--graph", graph, "--laplacian", laplacian, "--q", str(q)]
+        command += ["--method", method, "--device", device, "--out", str(out), "--memory", str(options.memory)]
+        command += ["--data-root", str(options.data_root)]
+        try:
+            # Reading the graph and starting up do not count, so the child gets a little longer.
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 60, check=False)
+            failure = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1][:80]
+        except subprocess.TimeoutExpired:
+            failure = "time limit"
+        if not out.exists():
+            return {**row, "status": failure, "seconds": limit}
+        with np.load(out) as answer:
+            row.update({name: float(answer[name]) for name in ("seconds", "peak", "device_peak", "residual")})
+            row.update(nodes=int(answer["nodes"]), edges=len(answer["weights"]), weights=answer["weights"])
+    return {**row, "status": "time limit" if row["seconds"] > limit else "", "seconds": min(row["seconds"], limit)}
+
+
+def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """All methods on all graphs."""
+    rows = []
+    for graph in options.graphs:
+        for laplacian in LAPLACIANS:
+            reference = measure(graph, GRAPHS[graph], laplacian, REFERENCE, options, 3600)
+            for method in (OURS, *PEERS):
+                row = measure(graph, GRAPHS[graph], laplacian, method, options, options.limit)
+                weights = row.pop("weights", None)
+                row["spearman"] = float(spearmanr(weights, reference["weights"])[0]) if weights is not None else None
+                rows.append(row)
+                print(line(row), flush=True)
+    return rows
+
+
+def line(row: dict[str, Any]) -> str:
+    head = f"{row['graph']:16s} {row['laplacian']:13s} {row['method']:23s} {row['seconds']:7.2f} s  "
+    if row.get("spearman") is None:
+        return head + row["status"]
+    tail = (
+        f"{row['peak'] / 1e9:5.2f} GB  residual {row['residual']:.1e}  Spearman {row['spearman']:.6f}  {row['status']}"
+    )
+    return head + tail
+
+
+def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each graph and Laplacian: ours as a share of the best peer, and how much faster than today's calls."""
+    found = []
+    for case in dict.fromkeys((row["graph"], row["laplacian"]) for row in rows):
+        seconds = {row["method"]: row["seconds"] for row in rows if (row["graph"], row["laplacian"]) == case}
+        best = min((name for name in seconds if name != OURS), key=lambda name: seconds[name])
+        verdict = {"graph": case[0], "laplacian": case[1], "seconds": seconds[OURS], "best_peer": best}
+        verdict["share_of_best"] = seconds[OURS] / seconds[best]
+        verdict["times_faster_than_today"] = min(seconds[name] for name in TODAY) / seconds[OURS]
+        found.append(verdict)
+        print(
+            "{graph:16s} {laplacian:13s} ours takes {share_of_best:.2f} of the best peer's time ({best_peer}), and is "
+            "{times_faster_than_today:.1f} times faster than today's calls".format(**verdict)
+        )
+    return found
+
+
+def growth(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+    """Time and memory from 10^4 to 10^6 nodes, and the exponents of the power of the edges that fits them."""
+    rows: list[dict[str, Any]] = []
+    fits = []
+    for laplacian in LAPLACIANS:
+        for nodes in options.sizes:
+            row = measure(f"power-law@{nodes}", 7, laplacian, OURS, options, 3600)
+            row.pop("weights", None)
+            rows.append(row)
+            size = f"{row['seconds']:8.2f} s  {row['peak'] / 1e9:5.2f} GB" if not row["status"] else row["status"]
+            print(f"{row['graph']:20s} {laplacian:13s} {row.get('edges', 0):>10,} edges  {size}", flush=True)
+        good = [row for row in rows if row["laplacian"] == laplacian and not row["status"]]
+        fit: dict[str, Any] = {"laplacian": laplacian}
+        edges = np.log([row["edges"] for row in good])
+        for name in ("seconds", "peak"):
+            exponent, logarithm = np.polyfit(edges, np.log([row[name] for row in good]), 1)
+            fit[name] = {"exponent": round(float(exponent), 3), "at_one_edge": float(np.exp(logarithm))}
+        print(f"{laplacian}: time ~ edges^{fit['seconds']['exponent']}, memory ~ edges^{fit['peak']['exponent']}")
+        fits.append(fit)
+    return {"growth": rows, "fits": fits}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--device", default="cpu", choices=("cpu", "cuda"), help="where ours runs; peers run on the CPU"
+    )
+    parser.add_argument("--data-root", type=Path, default=data_root())
+    parser.add_argument("--limit", type=float, default=240, help="seconds for one run")
+    parser.add_argument("--memory", type=int, default=16, help="gigabytes of address space for one peer")
+    parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
+    parser.add_argument("--growth", action="store_true", help="ours alone on graphs of growing size")
+    parser.add_argument("--sizes", nargs="+", type=int, default=list(GROWTH), help="nodes of the growing graphs")
+    parser.add_argument("--out", help="file for the numbers (default results/benchmarks/spectrum[-growth]-DEVICE.json)")
+    for hidden in ("--graph", "--laplacian", "--method"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("--q", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        return child(options)
+    kind = "spectrum-growth" if options.growth else "spectrum"
+    out = options.out or f"results/benchmarks/{kind}-{options.device}.json"
+    if options.growth:
+        return write(out, growth(options), options.device)
+    rows = compare(options)
+    write(out, {"spectrum": rows, "verdicts": verdicts(rows)}, options.device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The end of a layer: bias, batch norm, ReLU and dropout.
+
+On a CPU one operation follows the other; on a GPU they are one kernel, and their gradients one or two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from tadropedge.kernels import Coins
+
+MOMENTUM = 0.1  # of the running statistics of batch norm, as in torch
+VARIANCE_FLOOR = 1e-5
+
+
+class Noise(Protocol):
+    """Dropout for the layers of a network, each with a number of its own."""
+
+    def __call__(self, h: Tensor, layer: int) -> Tensor:
+        """The signal ``[T, N, F]`` with some entries dropped and the others scaled up."""
+
+    def coins(self, layer: int) -> Coins:
+        """What the entries to drop are drawn from."""
+
+
+class BatchNorm:
+    """Gain and shift ``[T, F]``, and the running mean and variance ``[T, 1, F]`` that training moves on."""
+
+    def __init__(self, gain: Tensor, shift: Tensor, mean: Tensor, variance: Tensor) -> None:
+        self.gain, self.shift, self.mean, self.variance = gain, shift, mean, variance
+
+    def move(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Move the running statistics towards those of this pass."""
+        with torch.no_grad():
+            self.mean.lerp_(mean, MOMENTUM)
+            self.variance.lerp_(variance * (count / (count - 1)), MOMENTUM)
+
+    def __call__(self, h: Tensor, training: bool) -> Tensor:
+        """Normalise ``h [T, N, F]`` by its own statistics in training, by the running ones else."""
+        mean, variance = self.mean, self.variance
+        if training:
+            mean, variance = h.mean(dim=1, keepdim=True), h.var(dim=1, keepdim=True, unbiased=False)
+            self.move(mean, variance, h.shape[1])
+        h = (h - mean) * (variance + VARIANCE_FLOOR).rsqrt()
+        return h * self.gain[:, None, :] + self.shift[:, None, :]
+
+
+def finish(
+    h: Tensor,
+    bias: Tensor,
+    norm: BatchNorm | None,
+    activate: bool,
+    noise: Noise | None,
+    layer: int,
+    training: bool,
+) -> Tensor:
+    """``dropout(relu(norm(h + bias)))`` of ``h [T, N, F]``, each part where it is asked for; ``h`` may be changed."""
+    if h.is_cuda:
+        return _fused(h.contiguous(), bias, norm, activate, noise, layer, training)
+    h += bias[:, None, :]
+    if norm is not None:
+        h = norm(h, training)
+    if activate:
+        h = h.relu_()
+    return noise(h, layer) if noise is not None else h
+
+
+def _fused(
+    h: Tensor, bias: Tensor, norm: BatchNorm | None, activate: bool, noise: Noise | None, layer: int, training: bool
+) -> Tensor:
+    """The same with Triton's kernels."""
+    from tadropedge.kernels import Norm, batch_statistics
+    from tadropedge.kernels import finish as finish_kernel
+
+    coins = None if noise is None else noise.coins(layer)
+    parts = None
+    if norm is not None:
+        mean, variance = norm.mean, norm.variance
+        if training:
+            with torch.no_grad():
+                mean, variance = batch_statistics(h, bias)
+            norm.move(mean, variance, h.shape[1])
+        parts = Norm(mean, (variance + VARIANCE_FLOOR).rsqrt(), norm.gain, norm.shift)
+    if not torch.is_grad_enabled():
+        return finish_kernel(h, bias, parts, activate, coins)
+    gain, shift = (None, None) if norm is None else (norm.gain, norm.shift)
+    finished: Tensor = _Finished.apply(h, bias, gain, shift, parts, activate, coins)  # type: ignore[no-untyped-call]
+    return finished
+
+
+class _Finished(torch.autograd.Function):
+    """The fused end of a layer in training, where batch norm uses the statistics of ``h`` itself."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        h: Tensor,
+        bias: Tensor,
+        gain: Tensor | None,
+        shift: Tensor | None,
+        norm: Any,
+        activate: bool,
+        coins: Coins | None,
+    ) -> Tensor:
+        from tadropedge.kernels import finish as finish_kernel
+
+        out = finish_kernel(h, bias, norm, activate, coins)
+        ctx.save_for_backward(out, h if norm is not None else out, bias)
+        ctx.norm, ctx.activate, ctx.coins = norm, activate, coins
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        from tadropedge.kernels import finish_gradients
+
+        out, h, bias = ctx.saved_tensors
+        slopes = finish_gradients(gradient.contiguous(), out, h, bias, ctx.norm, ctx.activate, ctx.coins)
+        return (*slopes, None, None, None)

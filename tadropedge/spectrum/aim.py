@@ -1,0 +1,48 @@
+"""What a solver is asked for, beside the matrix: where to run, how good is good enough, whom to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+
+Floats = npt.NDArray[np.float64]
+Eigenpairs = tuple[Floats, Floats]
+CPU = torch.device("cpu")
+ROUNDING_STEPS = 200 * float(np.finfo(np.float64).eps)  # a residual of this share of ‖L‖ is all that float64 gives
+
+
+def to_rounding(values: Floats, norm: float) -> Floats:
+    """The largest residual of each of k pairs when nothing but rounding may remain, ``[k]``."""
+    return np.full(len(values), ROUNDING_STEPS * norm)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """``limits(values, norm)`` gives the largest good residual of each pair ``[k]``; ``report`` hears the share done.
+
+    >>> float(Aim().limits(np.zeros(2), 1.0)[0]) < 1e-13
+    True
+    """
+
+    device: torch.device = CPU
+    limits: Callable[[Floats, float], Floats] = to_rounding
+    report: Callable[[float], None] = lambda share: None
+
+
+EXACT = Aim()
+Solver = Callable[..., Eigenpairs]
+
+
+def with_null(values: Floats, vectors: Floats, null: Floats) -> Eigenpairs:
+    """Put the exactly known pair (0, null) in front."""
+    return np.concatenate(([0.0], values)), np.column_stack((null, vectors))
+
+
+def largest_diagonal(L: sp.csr_matrix) -> float:
+    """Half of Gershgorin's bound on the largest eigenvalue of a Laplacian."""
+    return float(abs(L.diagonal()).max())

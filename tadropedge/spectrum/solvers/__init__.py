@@ -1,0 +1,26 @@
+"""The solvers by name: each finds the k lowest eigenpairs of the Laplacian of one connected component.
+
+A solver is a function ``(L, null, k, aim) -> (values [k], vectors [n, k])``, where ``L`` is the sparse Laplacian,
+``null [n]`` its known unit null vector and ``aim`` says where to run and how good is good enough. A solver may raise,
+and may return poor vectors: the ladder checks them. All starting vectors are fixed, so that the same graph gives the
+same weights.
+"""
+
+from __future__ import annotations
+
+from tadropedge.spectrum.aim import Aim, Solver
+from tadropedge.spectrum.solvers.davidson import davidson
+from tadropedge.spectrum.solvers.dense import dense
+from tadropedge.spectrum.solvers.lanczos import lanczos
+from tadropedge.spectrum.solvers.lobpcg import lobpcg_amg
+from tadropedge.spectrum.solvers.shift_invert import shift_invert
+
+SOLVERS: dict[str, Solver] = {
+    "dense": dense,
+    "shift-invert": shift_invert,
+    "davidson": davidson,
+    "lobpcg": lobpcg_amg,
+    "lanczos": lanczos,
+}
+
+__all__ = ["SOLVERS", "Aim", "Solver"]

@@ -1,0 +1,132 @@
+"""Block Davidson with multigrid: the solver for large graphs that no factorisation fits, on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from tadropedge.sparse import multiply
+from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diagonal, with_null
+from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
+
+GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
+BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two
+MOST_STEPS = 600
+TRIAL = 10  # steps with the diagonal alone, after which the rate is known
+MANY = 40  # steps to go that are worth building a hierarchy
+PATIENCE = 60  # steps without progress after which rounding, or the graph, has won
+
+
+def davidson(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
+    """Rayleigh and Ritz in a growing basis, which M (L x − θ x), the preconditioned residuals, extend.
+
+    M is the inverse diagonal at first. Where that turns out to be slow, as on all graphs with long whiskers or far-off
+    corners, M becomes one multigrid cycle. The basis shrinks to the current and the previous Ritz vectors, which keeps
+    what conjugate gradients would remember. Only pairs that are not good enough yet cost products and cycles.
+    """
+    with few_threads(L.shape[0]):
+        return _iterate(L, null, k, aim)
+
+
+def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
+    search = _Search(L, null, k, aim.device)
+    norm = 2 * largest_diagonal(L)
+    best, best_step, first = np.inf, 0, 1.0
+    for step in range(MOST_STEPS):
+        values, residual = search.extract()
+        sizes = torch.linalg.vector_norm(residual, dim=0).cpu().numpy()
+        if not np.isfinite(sizes).all():
+            raise RuntimeError("the iteration broke down")
+        ratio = sizes / aim.limits(np.concatenate(([0.0], values)), norm)[1:]
+        worst = float(ratio.max())
+        if worst <= 1:
+            break
+        # The limits follow the gap as it comes into sight, so progress is read off the residual itself.
+        largest = float(sizes[ratio > 1].max())
+        first = largest if step == 0 else first
+        gained, to_go = float(np.log(first / largest)), float(np.log(worst))
+        aim.report(gained / (gained + to_go))
+        if step == TRIAL and to_go * TRIAL > MANY * gained:
+            search.precondition = Multigrid(L, null, aim.device)
+        if largest < best / 2:
+            best, best_step = largest, step
+        if step - best_step > PATIENCE:
+            raise RuntimeError(f"stalled at {worst:.1f} times the wanted residual after {step} steps")
+        search.extend(residual[:, torch.from_numpy(ratio > 1).to(residual.device)])
+    else:
+        raise RuntimeError(f"still at {worst:.1f} times the wanted residual after {MOST_STEPS} steps")
+    return with_null(values, search.vectors().cpu().numpy(), null)
+
+
+class _Search:
+    """The basis V, its image W = L V, their product H = Vᵀ W; column 0 of V is the null vector, for ever."""
+
+    def __init__(self, L: sp.csr_matrix, null: Floats, k: int, device: torch.device) -> None:
+        n, self.wanted, self.block = L.shape[0], k - 1, k - 1 + GUARD
+        self.places, self.entries = on_device(L, device)
+        inverse = 1 / torch.from_numpy(L.diagonal()).to(device)[:, None]
+        self.precondition: Callable[[Tensor], Tensor] = lambda r: inverse * r
+        room = min(n, BLOCKS * self.block + 1)
+        self.V = self.entries.new_empty(n, room)
+        self.W = self.entries.new_empty(n, room)
+        self.H = self.entries.new_zeros(room, room)
+        self.V[:, 0], self.W[:, 0] = torch.from_numpy(null).to(device), 0.0
+        self.size = 1
+        start = torch.randn(n, self.block, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        self.previous = self.Y = self.entries.new_zeros(1, 0)
+        self.extend(start.to(device))
+
+    def extract(self) -> tuple[Floats, Tensor]:
+        """The wanted Ritz values ``[k − 1]`` and their residuals ``[n, k − 1]``."""
+        d = self.size
+        values, turn = torch.linalg.eigh(self.H[:d, :d].cpu())  # a small matrix is faster there
+        self.previous, self.Y = self.Y, turn[:, 1 : self.block + 1].to(self.H.device)
+        theta, Y = values[1 : self.wanted + 1], self.Y[:, : self.wanted]
+        residual = self.W[:, :d] @ Y
+        residual -= self.V[:, :d] @ (Y * theta.to(self.H.device))
+        return theta.numpy(), residual
+
+    def vectors(self) -> Tensor:
+        """The wanted Ritz vectors ``[n, k − 1]``."""
+        return self.V[:, : self.size] @ self.Y[:, : self.wanted]
+
+    def extend(self, residual: Tensor) -> None:
+        """Add M · residual to the basis, which shrinks first where it is full."""
+        T = self.precondition(residual)
+        if self.size + T.shape[1] > self.V.shape[1]:
+            self._shrink()
+        d, e = self.size, self.size + T.shape[1]
+        for _ in range(2):  # once more removes what rounding left
+            T -= self.V[:, :d] @ (self.V[:, :d].T @ T)
+            T = _orthonormal(T)
+        image = multiply(self.places, self.entries, T)
+        self.V[:, d:e], self.W[:, d:e], self.size = T, image, e
+        across = self.V[:, :e].T @ image
+        self.H[:e, d:e], self.H[d:e, :d] = across, across[:d].T
+
+    def _shrink(self) -> None:
+        """Keep the null vector, the Ritz vectors and those of the step before."""
+        d = self.size
+        before = torch.nn.functional.pad(self.previous, (0, 0, 0, d - self.previous.shape[0]))
+        null = torch.eye(d, 1, dtype=self.Y.dtype, device=self.Y.device)
+        C = torch.linalg.qr(torch.cat((null, self.Y, before), dim=1))[0]
+        c = C.shape[1]
+        self.V[:, :c], self.W[:, :c] = self.V[:, :d] @ C, self.W[:, :d] @ C
+        H = C.T @ self.H[:d, :d] @ C
+        self.H[:c, :c] = (H + H.T) / 2
+        self.Y, self.size = C.T @ self.Y, c
+
+
+def _orthonormal(T: Tensor) -> Tensor:
+    """An orthonormal basis of the columns: by Cholesky, which reads T once, or by QR where they are dependent."""
+    T = T / torch.linalg.vector_norm(T, dim=0).clamp(min=torch.finfo(T.dtype).tiny)
+    factor, failed = torch.linalg.cholesky_ex(T.T @ T)
+    if bool(failed):
+        basis: Tensor = torch.linalg.qr(T)[0]
+    else:
+        basis = torch.linalg.solve_triangular(factor.T, T, upper=True, left=False)
+    return basis

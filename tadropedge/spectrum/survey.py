@@ -1,0 +1,125 @@
+"""A look at a component before it is solved: what decides which solver is tried first, and what it will need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order
+
+from tadropedge.blocks import DENSE_NODES
+from tadropedge.errors import lookup
+from tadropedge.spectrum.solvers import SOLVERS
+from tadropedge.spectrum.solvers.davidson import BLOCKS, GUARD
+
+DENSE_FALLBACK = 6_000  # nodes up to which the dense solver may end a ladder: 300 MB, about a minute
+NARROW = 1_000  # a factorisation comes first where a separator of this many nodes cuts the graph
+WIDE = 4_000  # and is not tried unasked above this many: the last front alone is 128 MB and minutes of work
+PEELING = 100  # rounds in which leaves are taken off: longer whiskers are counted this far
+
+
+@dataclass(frozen=True)
+class Survey:
+    """``separator``: about how many nodes cut the component in two; ``fill``: expected entries of its factor."""
+
+    nodes: int
+    edges: int
+    leaves: int
+    whiskers: int
+    separator: int
+
+    @classmethod
+    def of(cls, L: sp.csr_matrix) -> Survey:
+        """Look at the Laplacian of a component.
+
+        >>> path = sp.diags([[-1.0] * 8, [1.0] + [2.0] * 7 + [1.0], [-1.0] * 8], [-1, 0, 1]).tocsr()
+        >>> Survey.of(path)
+        Survey(nodes=9, edges=8, leaves=2, whiskers=9, separator=0)
+        """
+        n = L.shape[0]
+        edges = (L.nnz - n) // 2
+        degrees = np.diff(L.indptr) - 1
+        whiskers = n if edges == n - 1 else _whiskers(L)
+        # Half the widest layer of a breadth-first search separates; so does one node of each independent cycle.
+        separator = min(_widest_layer(L) // 2, edges - n + 1)
+        return cls(n, edges, int((degrees == 1).sum()), whiskers, separator)
+
+    @property
+    def fill(self) -> int:
+        """Entries of a triangular factor: a few a node, and the full last front."""
+        return 10 * self.nodes + self.separator**2 // 2
+
+    def rungs(self, solver: str = "auto", cuda: bool = False) -> tuple[str, ...]:
+        """The names of the solvers to try, in order. A solver asked for by name is the only one.
+
+        >>> Survey(100, 300, 0, 0, 30).rungs(), Survey(160_000, 240_000, 0, 0, 200).rungs()
+        (('dense',), ('shift-invert', 'davidson', 'lanczos'))
+        >>> Survey(300_000, 1_000_000, 0, 0, 50_000).rungs()
+        ('davidson', 'lanczos')
+        """
+        if solver != "auto":
+            lookup("solver", solver, {"auto": None, **SOLVERS})
+            return (solver,)
+        if self.nodes <= DENSE_NODES:
+            return ("dense",)
+        names = ["davidson", "lanczos"]
+        if self.separator <= WIDE:
+            names.insert(0 if self.separator <= NARROW else 1, "shift-invert")
+        if self.nodes <= DENSE_FALLBACK:
+            names.append("dense")
+        return tuple(names)
+
+    def reason(self, solver: str = "auto") -> str:
+        """Why these rungs, in one sentence."""
+        if solver != "auto":
+            return f"{solver} was asked for"
+        if self.nodes <= DENSE_NODES:
+            return f"up to {DENSE_NODES} nodes are solved as dense batches"
+        cut = f"about {self.separator:,} of {self.nodes:,} nodes separate it"
+        if self.separator <= NARROW:
+            return f"{cut}, so a factorisation stays sparse"
+        return f"{cut}, so a factorisation would fill up and multigrid comes first"
+
+    def memory(self, name: str, k: int) -> int:
+        """About how many bytes a solver needs at its peak for k pairs."""
+        n, entries = self.nodes, 2 * self.edges + self.nodes
+        matrix, vectors = 12 * entries, 8 * n * max(2 * k + 1, 20)
+        if name == "dense":
+            return 3 * 8 * n * n
+        if name == "shift-invert":
+            return 2 * matrix + 2 * 12 * self.fill + 2 * vectors
+        if name == "davidson":
+            basis = 8 * n * (BLOCKS + 1) * (k + GUARD)
+            return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak
+        return matrix + 3 * vectors + (30 * entries if name == "lobpcg" else 0)
+
+
+def _widest_layer(L: sp.csr_matrix) -> int:
+    """The most nodes at one distance from a node at the rim, where layers are thinnest."""
+    far = int(breadth_first_order(L, 0, return_predecessors=False)[-1])
+    order, parent = breadth_first_order(L, far)
+    place = np.empty(L.shape[0], dtype=np.int64)
+    place[order] = np.arange(len(order))
+    above = place[np.maximum(parent[order], 0)]  # the parent's place: parents come in order
+    widest, begin, end = 1, 0, 1
+    while end < len(order):
+        begin, end = end, int(np.searchsorted(above[1:], end) + 1)
+        widest = max(widest, end - begin)
+    return widest
+
+
+def _whiskers(L: sp.csr_matrix) -> int:
+    """How many nodes are left of no cycle when leaves are taken off again and again."""
+    degrees = np.diff(L.indptr) - 1
+    gone = np.zeros(L.shape[0], dtype=bool)
+    front = np.flatnonzero(degrees == 1)
+    for _ in range(PEELING):
+        if not len(front):
+            break
+        gone[front] = True
+        touched = L[front].indices
+        touched = touched[~gone[touched]]
+        np.subtract.at(degrees, touched, 1)
+        front = np.unique(touched[degrees[touched] == 1])
+    return int(gone.sum())
