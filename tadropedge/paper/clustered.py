@@ -92,7 +92,7 @@ def contrast(made: Clustered, found: Spectrum, shown: int) -> dict[str, Any]:
         "nodes": made.graph.num_nodes,
         "edges": made.graph.num_edges,
         "between": int(between.sum()),
-        "eigenvalues": found.values[:shown].tolist(),
+        "eigenvalues": (found.values[:shown].round(12) + 0.0).tolist(),  # no −0
         "gap_after": int(gaps.argmax()),
         "gap": float(found.values[made.q] - found.values[made.q - 1]),
         "largest_other_gap": float(np.delete(gaps, made.q - 1).max()),

@@ -14,7 +14,6 @@ from torch import Tensor
 from tadropedge.diagnostics import ErrorModel
 from tadropedge.diagnostics.relative_error import spectral_norm
 from tadropedge.graph import Graph
-from tadropedge.paper.item import Bench
 from tadropedge.paper.judge import mean_and_error
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import shift_operator
@@ -22,7 +21,7 @@ from tadropedge.strategies import keep_probabilities
 
 Array = npt.NDArray[np.float64]
 
-AT_ONCE = 2**26  # numbers of a batch of dense operators
+AT_ONCE = 2**24  # numbers of a batch of dense operators
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +74,19 @@ def distances(model: ErrorModel, case: Case, prob: Tensor, normalization: str, d
     return Distances(relative, absolute, unexplained)
 
 
-def compare(bench: Bench, cases: Sequence[Case], normalization: str, p: float) -> list[dict[str, Any]]:
+def compare(
+    cases: Sequence[Case], strategies: Sequence[str], normalization: str, p: float, draws: Sequence[int]
+) -> list[dict[str, Any]]:
     """One row for each strategy on a family of graphs."""
-    recipe = bench.recipe
-    draws = range(bench.seed, bench.seed + recipe["draws"])
-    measured: dict[str, list[dict[str, Distances]]] = {strategy: [] for strategy in recipe["strategies"]}
-    kept: dict[str, list[float]] = {strategy: [] for strategy in recipe["strategies"]}
+    measured: dict[str, list[dict[str, Distances]]] = {strategy: [] for strategy in strategies}
+    kept: dict[str, list[float]] = {strategy: [] for strategy in strategies}
     sums = []
     for case in cases:
         whole = shift_operator(case.graph, normalization=normalization, dtype=torch.float64)
         model = ErrorModel(whole)
         sums.append(model.smallest_sum)
         uniform = distances(model, case, torch.full_like(case.weights, p), normalization, draws)
-        for strategy in recipe["strategies"]:
+        for strategy in strategies:
             prob = case.probabilities(strategy, p)
             level = torch.full_like(prob, float(prob.mean()))
             kept[strategy].append(float(prob.mean()))
@@ -110,7 +109,7 @@ def compare(bench: Bench, cases: Sequence[Case], normalization: str, p: float) -
     }
     return [
         {**shared, "strategy": strategy, "kept_share": float(np.mean(kept[strategy])), **summary(measured[strategy])}
-        for strategy in recipe["strategies"]
+        for strategy in strategies
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from scipy.stats import spearmanr
 from torch import Tensor
@@ -28,6 +29,7 @@ from tadropedge.shift import shift_operator
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 
+Array = npt.NDArray[np.float64]
 Taps = list[Tensor]  # of each layer [F_ℓ, F_(ℓ−1), K + 1]
 
 
@@ -128,15 +130,21 @@ def movement_row(found: Movement) -> dict[str, Any]:
     """One row: the constants, the bound beside what is measured, and whether ‖E‖ ranks the subgraphs."""
     measured = (found.error, found.plain, found.change, found.bound)
     error, plain, change, bound = (value.cpu().numpy() for value in measured)
+    ratio = bound / np.maximum(change, np.finfo(float).eps)  # outputs of dead units do not change at all
     return {
         **found.constants,
         "error_norm": float(np.median(error)),
         "below_one": float((error < 1).mean()),
         "change": float(change.mean()),
         "bound": float(np.median(bound)),
-        "least_ratio": float((bound / change).min()),
-        "median_ratio": float(np.median(bound / change)),
+        "least_ratio": float(ratio.min()),
+        "median_ratio": float(np.median(ratio)),
         "informative": float((bound < found.trivial).mean()),
-        "rank_correlation": float(spearmanr(error, change).statistic),
-        "rank_correlation_plain": float(spearmanr(plain, change).statistic),
+        "rank_correlation": _rank_correlation(error, change),
+        "rank_correlation_plain": _rank_correlation(plain, change),
     }
+
+
+def _rank_correlation(first: Array, second: Array) -> float:
+    """Spearman's; zero where one of the two is constant."""
+    return 0.0 if np.ptp(first) == 0 or np.ptp(second) == 0 else float(spearmanr(first, second).statistic)

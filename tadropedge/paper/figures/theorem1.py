@@ -40,7 +40,7 @@ def errors(rows: Sequence[Row]) -> bytes:
                 )
             axis.axvline(1, color=QUIET, linestyle=(0, (4, 3)), linewidth=1)
             axis.set(title=f"beside DropEdge at the {words}", xlabel="‖E‖ over DropEdge's; left of 1: smaller")
-        axes[0].set_xscale("log")
+        axes[0].set_xlim(left=0)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         return png(figure, "relative error of sampled subgraphs")
 

@@ -58,12 +58,14 @@ def weights_verdict(rows: Sequence[dict[str, Any]], claim: str) -> Verdict:
     """Whether the largest weights stand on the edges between clusters."""
     auc, top = (np.array([row[key] for row in rows]) for key in ("auc", "top"))
     ratio = np.median([row["median_between"] / max(row["median_inside"], ROUNDING) for row in rows])
+    share = np.median([row["between"] / row["edges"] for row in rows])
     return judged(
         claim,
         float(np.median(top)) >= GOOD and float(np.median(auc)) >= GOOD,
         f"an edge between clusters outweighs one inside with probability {np.median(auc):.3f} (worst graph "
         f"{auc.min():.3f} of {len(rows)}); of as many largest weights as there are edges between clusters, "
-        f"{np.median(top):.1%} are on them; the medians differ by a factor of {ratio:.0f}",
+        f"{np.median(top):.1%} are on them, as {share:.1%} of all edges are; the medians differ by a factor of "
+        f"{ratio:.3g}",
     )
 
 

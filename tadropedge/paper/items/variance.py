@@ -149,7 +149,7 @@ def judge(rows: Sequence[Row], published: Mapping[str, float]) -> list[Verdict]:
     verdicts = [_rises(cdf)]
     verdicts += [_reduces(cdf, what, how) for what in QUANTITIES for how in HOW]
     verdicts += [_printed(cdf, name, printed) for name, printed in published.items()]
-    return [*verdicts, _grows(cdf)]
+    return [*verdicts, *(_grows(cdf, what) for what in QUANTITIES)]
 
 
 def _ends(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
@@ -210,15 +210,15 @@ def _printed(rows: Sequence[Row], name: str, printed: float) -> Verdict:
     )
 
 
-def _grows(rows: Sequence[Row]) -> Verdict:
-    """Whether the reduction is larger at the smallest p than at the largest."""
-    key = "variance_reduction_same_p"
+def _grows(rows: Sequence[Row], what: str) -> Verdict:
+    """Whether the reduction at the same p is larger at the smallest p than at the largest."""
+    key = f"{what}_reduction_same_p"
     said = ", ".join(
         f"{name} {low[key]:.1%} at p = {low['keep_prob']:g} and {high[key]:.1%} at p = {high['keep_prob']:g}"
         for name, low, high in _ends(rows)
     )
     return judged(
-        "The variance reduction increases with decreasing p",
+        f"The reduction of the {WORDS[what]} increases with decreasing p",
         all(low[key] > high[key] for _, low, high in _ends(rows)),
         said,
     )
