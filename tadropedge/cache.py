@@ -13,6 +13,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import write_atomic
 from tadropedge.graph import Graph
 
-Arrays = dict[str, npt.NDArray[np.float64]]
+Arrays = dict[str, npt.NDArray[Any]]
 
 VERSION = 1  # raise it when a change of the method changes the numbers
 

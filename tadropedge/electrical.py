@@ -14,7 +14,7 @@ from tadropedge.blocks import DENSE_NODES, Block, blocks
 from tadropedge.bridges import bridges
 from tadropedge.errors import ConvergenceError, TadropedgeError, lookup
 from tadropedge.graph import Graph
-from tadropedge.progress import Progress
+from tadropedge.progress import Progress, Show
 from tadropedge.sparse import multiply
 from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
 from tadropedge.spectrum.solvers.shift_invert import grounded_inverse
@@ -33,7 +33,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 def resistances(
-    graph: Graph, method: str, error: float, seed: int, progress: bool | None, device: torch.device | str = "cpu"
+    graph: Graph, method: str, error: float, seed: int, progress: Show, device: torch.device | str = "cpu"
 ) -> Floats:
     """The effective resistance of every edge, ``[M]``: see :func:`tadropedge.effective_resistance`."""
     largest_exact = lookup("method", method, METHODS)

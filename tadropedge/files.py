@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -54,11 +54,19 @@ def existing(path: str | Path) -> Path:
 
 def write_atomic(path: Path, content: bytes) -> Path:
     """Write a file beside ``path`` and move it into place; missing folders are made."""
+    with atomic(path) as stream:
+        stream.write(content)
+    return path
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[BinaryIO]:
+    """A stream for what is too long to hold: ``path`` is there, whole, when the block ends well, else as before."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
@@ -67,7 +75,6 @@ def write_atomic(path: Path, content: bytes) -> Path:
     finally:
         with suppress(OSError):  # where the folder itself could not be made there is nothing to remove
             temporary.unlink(missing_ok=True)
-    return path
 
 
 def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bool = True) -> EdgeList:

@@ -12,20 +12,24 @@ from tqdm import tqdm
 PATIENCE = 2.0  # seconds before a bar appears
 SECONDS_A_TICK = 1.0
 
+Show = bool | Callable[[int, int], None] | None
+
 
 class Progress:
     """Count ``total`` units of work on standard error.
 
     ``show=None`` draws a bar when standard error is a terminal and the work takes more than two seconds;
-    ``True`` draws it always and at once, ``False`` never.
+    ``True`` draws it always and at once, ``False`` never. A function instead is called with (done, total).
 
     >>> with Progress("solving", total=10, show=False) as bar:
     ...     bar.note("dense")
     ...     bar.advance(10)
     """
 
-    def __init__(self, title: str, total: int, show: bool | None = None) -> None:
-        disable = None if show is None else not show
+    def __init__(self, title: str, total: int, show: Show = None) -> None:
+        self._total, self._done = total, 0
+        self._listener = show if callable(show) else None
+        disable = None if show is None else callable(show) or not show
         delay = PATIENCE if show is None else 0.0
         self._bar = tqdm(desc=title, total=total, disable=disable, delay=delay, leave=False, unit_scale=True)
         self._ended = threading.Event()
@@ -42,6 +46,9 @@ class Progress:
     def advance(self, units: int) -> None:
         """Move the bar on by ``units``."""
         self._bar.update(units)
+        self._done += units
+        if self._listener is not None:
+            self._listener(self._done, self._total)
 
     @contextmanager
     def step(self, units: int) -> Iterator[Callable[[float], None]]:

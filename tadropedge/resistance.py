@@ -25,7 +25,7 @@ from tadropedge.errors import (
     lookup,
 )
 from tadropedge.graph import Graph, check_graph
-from tadropedge.spectrum import LAPLACIANS, SOLVERS, cluster_subspaces
+from tadropedge.spectrum import LAPLACIANS, SOLVERS, Subspaces, cluster_subspaces
 from tadropedge.spectrum.clusters import Clusters
 
 Floats = npt.NDArray[np.float64]
@@ -73,18 +73,11 @@ def aggregate_resistance(
     >>> aggregate_resistance(graph, q=2).round(decimals=3).tolist()
     [0.0, 0.042, 0.042, 0.272, 0.042, 0.042, 0.0]
     """
-    clusters = Clusters.wanted(q, desired_clusters)
-    check_graph(graph)
+    clusters = checked_clusters(graph, q, desired_clusters)
     lookup("laplacian", laplacian, LAPLACIANS)
     lookup("solver", solver, {"auto": None, **SOLVERS})
     tolerance = check_positive("tolerance", tolerance)
     where = check_runs_on(device, graph.device)
-    if clusters.least_nodes > graph.components.largest:
-        name = "q" if q is not None else "desired_clusters"
-        raise TadropedgeError(
-            f"{name}={clusters.least_nodes} is larger than every component; the largest has "
-            f"{graph.components.largest} nodes"
-        )
     settings = {
         "weights": "aggregate",
         "q": clusters.q,
@@ -110,6 +103,18 @@ def aggregate_resistance(
     return torch.from_numpy(arrays["weights"]).to(graph.device)
 
 
+def checked_clusters(graph: Graph, q: int | None, desired_clusters: int | None) -> Clusters:
+    """The number of clusters that is asked for, if at least one component has as many nodes."""
+    clusters = Clusters.wanted(q, desired_clusters)
+    if clusters.least_nodes > check_graph(graph).components.largest:
+        name = "q" if q is not None else "desired_clusters"
+        raise TadropedgeError(
+            f"{name}={clusters.least_nodes} is larger than every component; the largest has "
+            f"{graph.components.largest} nodes"
+        )
+    return clusters
+
+
 def name_of(clusters: Clusters) -> str:
     """How the user asked for the number of clusters."""
     return f"q={clusters.q}" if clusters.q is not None else f"desired_clusters={clusters.desired}"
@@ -127,21 +132,30 @@ def _aggregate(
     weights = np.full(graph.num_edges, np.nan)
     widened = solved = 0
     for modes in cluster_subspaces(graph, clusters, laplacian, solver, tolerance, progress, device):
-        block = modes.block
-        values = modes.local[block.member, block.low] + modes.local[block.member, block.high]
-        for column in range(modes.vectors.shape[2]):
-            mode = modes.vectors[:, :, column]
-            values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2
-        # An error of this angle, spread over n nodes, moves √ω by √(2 / n) · error: less cannot be told from zero.
-        values[values <= 2 * modes.error[block.member] ** 2 / block.size] = 0.0
-        values[modes.counts[block.member] == block.size] = 2.0  # all modes: P = I
-        weights[block.edges] = values
+        weights[modes.block.edges] = modal_weights(modes)
         widened += int(modes.widened.sum())
-        solved += block.count
-    if np.isnan(weights).all():
-        weights[:] = 0.0
-    weights[np.isnan(weights)] = np.nanmin(weights)  # components with fewer than q nodes
-    return {"weights": _make_ties(weights), "widened": np.array([widened, solved], dtype=np.float64)}
+        solved += modes.block.count
+    return {"weights": settled(weights), "widened": np.array([widened, solved], dtype=np.float64)}
+
+
+def modal_weights(modes: Subspaces) -> Floats:
+    """ω of every edge of a block, in the order of ``modes.block.edges``, before rounding is made to ties."""
+    block = modes.block
+    values = modes.local[block.member, block.low] + modes.local[block.member, block.high]
+    for column in range(modes.vectors.shape[2]):
+        mode = modes.vectors[:, :, column]
+        values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2
+    # An error of this angle, spread over n nodes, moves √ω by √(2 / n) · error: less cannot be told from zero.
+    values[values <= 2 * modes.error[block.member] ** 2 / block.size] = 0.0
+    values[modes.counts[block.member] == block.size] = 2.0  # all modes: P = I
+    return values
+
+
+def settled(weights: Floats) -> Floats:
+    """The weights of a whole graph: NaN, of components without modes of their own, as the lowest; ties made equal."""
+    known = ~np.isnan(weights)
+    lowest = weights[known].min() if known.any() else 0.0
+    return _make_ties(np.where(known, weights, lowest))
 
 
 def _make_ties(weights: Floats) -> Floats:

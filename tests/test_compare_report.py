@@ -1,13 +1,11 @@
 import io
 import re
-import shutil
 import struct
-import subprocess
 from dataclasses import replace
 from html import escape
-from html.parser import HTMLParser
 
 import pytest
+from browser import Page, browse, needs_chromium
 from comparisons import GAINS, comparison, renamed
 from rich.console import Console
 
@@ -21,22 +19,6 @@ from tadropedge.compare.wording import honest_label, judged, outcome, paper_labe
 RESULTS = comparison()
 BARE = Row("cora", "gcn", 2, "cdf")
 HOSTILE = """<script>alert(1)</script>"'&[bold]{{ 7 * 7 }}"""
-
-
-class Page(HTMLParser):
-    """The tags and the visible text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.words = [], []
-        self.feed(page)
-        self.text = re.sub(r"\s+", " ", " ".join(self.words))
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.words.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -179,20 +161,6 @@ def test_the_terminal_shows_odd_names_as_they_are():
 
 
 # A real browser.
-
-
-def browse(folder, page, *options):
-    """Open a page in headless Chromium and return what it prints."""
-    command = [
-        *(shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-        *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"),
-        *(f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000", *options, page.as_uri()),
-    ]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True)
-    return done.stdout
-
-
-needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on this machine")
 
 
 @needs_chromium

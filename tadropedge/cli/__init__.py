@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from tadropedge.cli import compare, report, reproduce, train
+from tadropedge.cli import compare, report, reproduce, train, weights
 from tadropedge.cli.app import app
 from tadropedge.errors import TadropedgeError
 
-__all__ = ["app", "compare", "report", "reproduce", "run", "train"]
+__all__ = ["app", "compare", "report", "reproduce", "run", "train", "weights"]
 
 
 def run() -> None:

@@ -12,7 +12,7 @@ import torch
 from tadropedge.blocks import DENSE_NODES, Block, blocks
 from tadropedge.errors import ConvergenceError, lookup
 from tadropedge.graph import Graph
-from tadropedge.progress import Progress
+from tadropedge.progress import Progress, Show
 from tadropedge.spectrum.clusters import ROUNDING, Clusters, cluster_counts
 from tadropedge.spectrum.ladder import DENSE_SHARE, EPSILON, climb
 
@@ -30,7 +30,7 @@ class Subspaces:
     ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
     are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
     which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue; ``local [B, n]``: what
-    modes that differ between twin leaves alone add to P_ii, on top of the vectors.
+    modes that differ between twin leaves alone add to P_ii, on top of the vectors; ``solver``: who found them.
     """
 
     block: Block
@@ -40,6 +40,7 @@ class Subspaces:
     error: Floats
     widened: Flags
     local: Floats
+    solver: str
 
 
 def cluster_subspaces(
@@ -48,7 +49,7 @@ def cluster_subspaces(
     laplacian: str = "combinatorial",
     solver: str = "auto",
     tolerance: float = 1e-8,
-    progress: bool | None = None,
+    progress: Show = None,
     device: torch.device | str = "cpu",
 ) -> Iterator[Subspaces]:
     """Yield the subspaces of the lowest modes of every component that has enough nodes.
@@ -87,7 +88,8 @@ def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
     above = np.concatenate((values, np.full((block.count, 1), np.inf)), axis=1)
     rows = np.arange(block.count)
     gap = above[rows, counts] - values[rows, counts - 1]
-    return Subspaces(block, values, vectors, counts, 8 * EPSILON * norms / gap, widened, np.zeros(block.nodes.shape))
+    error, local = 8 * EPSILON * norms / gap, np.zeros(block.nodes.shape)
+    return Subspaces(block, values, vectors, counts, error, widened, local, "dense")
 
 
 def _one_by_one(
@@ -122,4 +124,5 @@ def _one_by_one(
             np.array([found.error]),
             np.array([found.widened]),
             found.local[None],
+            found.solver,
         )

@@ -1,0 +1,122 @@
+"""The folder of ``tadropedge weights``: every file whole or not at all, the summary last."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import torch
+from torch import Tensor
+
+from tadropedge.files import write_atomic
+from tadropedge.graph import Graph
+from tadropedge.provenance import commit, machine
+from tadropedge.weighing import figures
+from tadropedge.weighing.layout import layout
+from tadropedge.weighing.page import render
+from tadropedge.weighing.summary import knee, probabilities, summary
+from tadropedge.weighing.tables import write_csv, write_npz
+from tadropedge.weighing.weigh import Report, Weighing
+
+MOST_NODES = 4_000  # of a still picture; beyond, nodes and edges run together
+MOST_EDGES = 20_000  # of a page; beyond, drawing no longer follows the hand
+PICTURES = ("spectrum.png", "distribution.png", "graph.png", "graph.html")
+DRAWN = "files written"
+
+
+def write_all(
+    weighing: Weighing,
+    name: str,
+    folder: Path,
+    *,
+    keep_prob: float = 0.7,
+    gamma: float | None = None,
+    draw: bool = True,
+    run: Mapping[str, Any] | None = None,
+    report: Report = lambda *_: None,
+) -> dict[str, Any]:
+    """Write weights, pictures and page to ``folder``, then ``summary.json``; return the summary.
+
+    Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
+    """
+    begun = time.monotonic()
+    gamma = knee(weighing.weights, gamma)
+    keep = probabilities(weighing.weights, keep_prob, gamma)
+    found = summary(weighing, name, gamma, keep, keep_prob)
+    adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
+    pictures, found["left_out"] = _pictures(weighing, name, gamma, adaptive) if draw else ({}, [])
+    total = len(pictures) + 3
+    report(DRAWN, 0, total)
+    write_csv(folder / "weights.csv", weighing, adaptive)
+    report(DRAWN, 1, total)
+    write_npz(folder / "weights.npz", weighing, gamma)
+    for done, (file, made) in enumerate(pictures.items(), 2):
+        report(DRAWN, done, total)
+        write_atomic(folder / file, made())
+    for file in PICTURES:
+        if file not in pictures:
+            (folder / file).unlink(missing_ok=True)
+    found["files"] = ["weights.csv", "weights.npz", "summary.json", *pictures]
+    seconds = {"solving": round(weighing.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
+    found["run"] = {**(run or {}), "seconds": seconds}
+    write_atomic(folder / "summary.json", (json.dumps(found, indent=2) + "\n").encode())
+    report(DRAWN, total, total)
+    return found
+
+
+def _pictures(
+    weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor]
+) -> tuple[dict[str, Callable[[], bytes]], list[str]]:
+    """What is drawn, and for each thing that is not a line that says why."""
+    graph = weighing.graph
+    drawn: dict[str, Callable[[], bytes]] = {}
+    if len(weighing.eigenvalues):
+        drawn["spectrum.png"] = lambda: figures.spectrum(weighing, name)
+    drawn["distribution.png"] = lambda: figures.distribution(weighing, name, gamma)
+    left_out = reasons(graph)
+    if not {"graph.png", "graph.html"} <= set(left_out):
+        places = layout(graph)
+        drawn["graph.png"] = lambda: figures.picture(weighing, name, gamma, places)
+        drawn["graph.html"] = lambda: render(weighing, name, gamma, keep, places).encode()
+    return {file: made for file, made in drawn.items() if file not in left_out}, list(left_out.values())
+
+
+def reasons(graph: Graph) -> dict[str, str]:
+    """Why a picture of the graph, or a page, would show nothing.
+
+    >>> reasons(Graph.from_edge_index([[0], [1]], num_nodes=5_000))
+    {'graph.png': 'graph.png is left out: 5,000 nodes, more than the 4,000 that a picture can show'}
+    """
+    nodes, edges = f"{graph.num_nodes:,} nodes", f"{graph.num_edges:,} edges"
+    found = {}
+    if graph.num_nodes > MOST_NODES:
+        found["graph.png"] = f"graph.png is left out: {nodes}, more than the {MOST_NODES:,} that a picture can show"
+    elif graph.num_edges > MOST_EDGES:
+        found["graph.png"] = f"graph.png is left out: {edges}, more than the {MOST_EDGES:,} that a picture can show"
+    if graph.num_edges > MOST_EDGES or graph.num_nodes > 2 * MOST_EDGES:
+        many = edges if graph.num_edges > MOST_EDGES else nodes
+        most = MOST_EDGES if graph.num_edges > MOST_EDGES else 2 * MOST_EDGES
+        found["graph.html"] = f"graph.html is left out: {many}, more than the {most:,} that a page can show"
+    return found
+
+
+def run_info(command: str, device: str) -> dict[str, Any]:
+    """What depends on the run and not on the result."""
+    return {
+        "command": command,
+        "commit": commit(),
+        "machine": machine(device),
+        "device": device,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+    }

@@ -1,0 +1,116 @@
+"""The interactive page: what it holds, what it may do, and what a browser makes of it."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html import escape
+
+from browser import Page, browse, needs_chromium
+from graphs import ZOO, two_cliques
+
+from tadropedge.weighing.layout import layout
+from tadropedge.weighing.page import render
+from tadropedge.weighing.summary import knee, probabilities
+from tadropedge.weighing.weigh import Request, weigh
+
+HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
+
+
+def page(graph, q=2, name="graph"):
+    weighing = weigh(graph, Request(q=q))
+    gamma = knee(weighing.weights, None)
+    return weighing, render(weighing, name, gamma, probabilities(weighing.weights, 0.7, gamma), layout(graph))
+
+
+def data(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_the_data_hold_every_edge():
+    weighing, text = page(ZOO["karate"], q=4)
+    held = data(text)
+    assert [held["source"], held["target"]] == ZOO["karate"].pairs.tolist()
+    assert held["weight"] == weighing.weights.tolist()
+    assert len(held["x"]) == len(held["y"]) == 34
+    assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
+
+
+def test_the_page_asks_for_nothing_and_runs_one_script():
+    _, text = page(ZOO["karate"])
+    assert not re.search(r"https?:|url\(|@import|\son\w+=|\bfetch\b|XMLHttpRequest|\bimport\b", text)
+    tags = Page(text).tags
+    assert not {"link", "iframe", "object", "img"} & {tag for tag, _ in tags}
+    assert not any("src" in attributes or "href" in attributes for _, attributes in tags)
+    policy = next(a["content"] for t, a in tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(script) == 1
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert policy == f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'"
+
+
+def test_hostile_names_are_only_names():
+    graph = replace(two_cliques(3), node_ids=tuple(f"{HOSTILE}{node}" for node in range(6)))
+    _, text = page(graph, name=HOSTILE)
+    assert data(text)["names"] == list(graph.node_ids)
+    read = Page(text)
+    assert [tag for tag, _ in read.tags].count("script") == 2
+    assert f"Which edges hold {HOSTILE} together?" in read.text
+
+
+WRAPPER = """
+onload = () => {
+  const view = document.querySelector("iframe").contentWindow, inside = view.document;
+  const slider = inside.getElementById("threshold"), canvas = inside.getElementById("graph"), seen = [];
+  const look = () => {
+    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    let grey = 0, colour = 0;
+    for (let place = 0; place < pixels.length; place += 4) {
+      const spread = Math.max(pixels[place], pixels[place + 1], pixels[place + 2]) -
+        Math.min(pixels[place], pixels[place + 1], pixels[place + 2]);
+      if (pixels[place + 3] > 128) spread > 100 ? colour++ : grey++;
+    }
+    seen.push({ text: inside.getElementById("count").textContent, grey, colour });
+  };
+  const slide = value => { slider.value = value; slider.dispatchEvent(new view.Event("input")); look(); };
+  look();
+  slide(0);
+  slide(1000);
+  inside.getElementById("knee").click();
+  look();
+  const { source, target, x, y } = JSON.parse(inside.getElementById("data").textContent), bridge = BRIDGE;
+  const [low, wide] = [Math.min(...x), Math.max(...x)], [top, tall] = [Math.min(...y), Math.max(...y)];
+  const scale = Math.min((canvas.clientWidth - 32) / (wide - low), (canvas.clientHeight - 32) / (tall - top));
+  const middle = (places, from, to, size) =>
+    ((places[source[bridge]] + places[target[bridge]]) / 2 - (from + to) / 2) * scale + size / 2;
+  const box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new view.PointerEvent("pointermove", {
+    clientX: box.left + 1 + middle(x, low, wide, canvas.clientWidth),
+    clientY: box.top + 1 + middle(y, top, tall, canvas.clientHeight) }));
+  document.title = JSON.stringify({ seen, detail: inside.getElementById("detail").textContent,
+    width: inside.documentElement.scrollWidth });
+};
+"""
+
+
+@needs_chromium
+def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
+    graph = replace(two_cliques(5), node_ids=tuple("abcdefghij"))
+    weighing, text = page(graph)
+    frame = f'<iframe width="390" height="844" srcdoc="{escape(text)}"></iframe>'
+    wrapper = tmp_path / "wrapper.html"
+    script = WRAPPER.replace("BRIDGE", str(int(weighing.weights.argmax())))
+    wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frame}", encoding="utf-8")
+    dom = Page(browse(tmp_path, wrapper, "--dump-dom"))
+    told = json.loads(next(words for words in dom.words if words.startswith("{")))
+    first, none, every, back = told["seen"]
+    assert first["text"].startswith("1 of 21 edges coloured (4.76 %): weight at least 0.")
+    assert none["text"].startswith("0 of 21 edges coloured")
+    assert every["text"].startswith("21 of 21 edges coloured")
+    assert none["colour"] == 0 < none["grey"]
+    assert 0 < first["colour"] < every["colour"]
+    assert back == first
+    assert told["detail"].startswith("e – f: weight ")
+    assert "rank 1 of 21; kept with probability uniform 0.700, cutoff 1.000" in told["detail"]
+    assert told["width"] == 390
