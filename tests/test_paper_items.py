@@ -1,7 +1,6 @@
 """The items with trainings at tiny size: their rows, their verdicts, their pictures, and what is not trained twice."""
 
 import math
-import os
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -343,7 +342,7 @@ def test_the_spaces_of_table1_fix_the_structure_and_leave_the_rest_open():
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table3"])
 def test_the_printed_numbers_are_those_of_the_paper(name):
-    path = Path(os.environ.get("TADROPEDGE_PUBLISHED", data_root().parent / "paper" / "published.toml"))
+    path = data_root().parent / "paper" / "published.toml"
     if not path.exists():
         pytest.skip(f"no published numbers at {path}")
     published = tomllib.loads(path.read_text())[name]

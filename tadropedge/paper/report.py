@@ -48,6 +48,7 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "name": name,
         "title": recipe.title,
         "claim": recipe.claim,
+        "cells": entry.run.get("cells", ""),
         "missing": "" if entry.complete else entry.run.get("cells", "a part"),
         "verdicts": [(v.claim, v.status, CLASSES[v.status], v.reason) for v in entry.verdicts],
         "pictures": [(file, _data(figures / file)) for file in entry.figures],

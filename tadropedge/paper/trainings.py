@@ -161,10 +161,12 @@ class Search:
 
     def _seeds_needed(self, seeds: int, fresh: Honest) -> int:
         """How many seeds bring the widest interval of a difference down to the half-width that is wanted."""
+        if not self.half_width:
+            return seeds
         rows = honest_rows(fresh.accuracy, fresh.reference).values()
         ends = [(row.difference_low, row.difference_high) for row in rows]
         widest = max((0.5 * (high - low) for low, high in ends if low is not None and high is not None), default=0.0)
-        if not self.half_width or widest <= self.half_width:
+        if widest <= self.half_width:
             return seeds
         return min(self.most_seeds, math.ceil(1.1 * seeds * (widest / self.half_width) ** 2))
 

@@ -70,7 +70,7 @@ def differences(rows: Sequence[Row], dataset: str) -> bytes:
         axis.axvline(0, color=QUIET, linewidth=1.1, linestyle=(0, (4, 3)), zorder=1.5)
         _bands(axis, rows, places)
         axis.set_xlabel(
-            "points above DropEdge at the same budget, 95 % interval; grey: undecided\n"
+            "points above DropEdge at the same budget (95 %); grey: undecided\n"
             "circle: combinatorial Laplacian, diamond: normalised",
             fontsize=9,
         )

@@ -34,9 +34,13 @@ def run(bench: Bench) -> Item:
         found = {label: metric(runs) for label, runs in repeats.run(storage, tally.show).items()}
         tally.add(repeats.count)
         rows += rows_of(found, shares, {"dataset": recipe["dataset"], "laplacian": laplacian})
-    return Item(
-        rows, judge(rows, recipe), draw(rows), ["Every seed is a fresh start and split, shared by all methods."]
-    )
+    notes = ["Every seed is a fresh start and split, shared by all methods."]
+    return Item(rows, judge(rows, recipe), draw(rows), notes, run={"settings": settings_of(recipe)})
+
+
+def settings_of(recipe: Recipe) -> str:
+    """How much was run, in words."""
+    return f"{recipe['seeds']} fresh seeds and splits, {recipe['epochs']} epochs, fixed settings"
 
 
 def add_all(

@@ -46,12 +46,13 @@ def run(bench: Bench) -> Item:
             repeats.add_reference(f"dropedge as {method}", trial)
         rows += _rows(laplacian, repeats.run(storage, tally.show), shares)
         tally.add(repeats.count)
+    settings = f"{recipe['seeds']} fresh seeds on the paper's split, {recipe['epochs']} epochs, fixed settings"
     notes = [
         "“dropedge as cdf” is DropEdge with the expected number of kept edges of cdf; so for the other strategies.",
         "Losses are of the training pass, with dropped edges and dropout, and of validation nodes on the whole graph.",
         "Faster: a lower mean of the loss over all epochs. Lower: a lower smallest loss.",
     ]
-    return Item(rows, judge(rows, recipe["keep_prob"]), draw(rows), notes)
+    return Item(rows, judge(rows, recipe["keep_prob"]), draw(rows), notes, run={"settings": settings})
 
 
 def _rows(laplacian: str, found: Mapping[str, Sequence[Finished]], shares: Mapping[str, float]) -> list[Row]:

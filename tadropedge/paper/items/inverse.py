@@ -9,7 +9,7 @@ import numpy as np
 
 from tadropedge.paper.figures.accuracy_vs_p import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Verdict
-from tadropedge.paper.items.accuracy_vs_p import add_all, rows_of, tables
+from tadropedge.paper.items.accuracy_vs_p import add_all, rows_of, settings_of, tables
 from tadropedge.paper.paired import Array, Gap, gaps, metric, surely_below
 from tadropedge.paper.trainings import Repeats, Tally
 from tadropedge.training.config import Architecture
@@ -48,7 +48,7 @@ def run(bench: Bench) -> Item:
     notes = [
         "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
     ]
-    return Item(rows, judge(worst), draw(rows), notes)
+    return Item(rows, judge(worst), draw(rows), notes, run={"settings": settings_of(recipe)})
 
 
 def over_p(found: Mapping[str, Array], keep_probs: Sequence[float]) -> dict[str, Gap]:

@@ -103,6 +103,7 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
     """What a reader of the table has to know."""
     said = [
         "Original and DropEdge do not depend on the Laplacian and are run once.",
+        "The paper does not say which Laplacian it used: a claim is reproduced where it holds with one of the two.",
         "Holm's correction is for the three strategies of one dataset, backbone, depth and Laplacian.",
         "JKNet and IncepGCN of 3 layers are the same function in the DropEdge code that the paper builds on: the gap "
         "between the two printed columns (up to 0.6 points) is noise of the search.",

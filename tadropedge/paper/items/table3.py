@@ -56,7 +56,7 @@ def run(bench: Bench) -> Item:
         f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated "
         "so that the tuned model without dropping scores about what the paper prints.",
     ]
-    return Item(rows, judge(rows), draw(rows), notes, run={"seconds_of": clock.seconds})
+    return Item(rows, judge(rows), draw(rows), notes, run={"settings": _settings(recipe), "seconds_of": clock.seconds})
 
 
 def _search(bench: Bench, noise: str, graph: int) -> Search:
@@ -68,6 +68,13 @@ def _search(bench: Bench, noise: str, graph: int) -> Search:
     return Search(
         laboratory, space, recipe["methods"], recipe["trials"], recipe["seeds"], f"{noise}/graph-{graph}"
     )  # fmt: skip
+
+
+def _settings(recipe: Recipe) -> str:
+    return (
+        f"{recipe['graphs']} graphs, {recipe['trials']} trials of {recipe['epochs']} epochs a method and "
+        f"{recipe['seeds']} fresh seeds and splits on each"
+    )
 
 
 def _deviation(noise: str) -> float:
