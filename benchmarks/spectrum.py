@@ -169,7 +169,7 @@ def line(row: dict[str, Any]) -> str:
     tail = (
         f"{row['peak'] / 1e9:5.2f} GB  residual {row['residual']:.1e}  Spearman {row['spearman']:.6f}  {row['status']}"
     )
-    return head + tail
+    return f"{head}{numbers}  {row['status']}"
 
 
 def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -213,9 +213,7 @@ def growth(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--device", default="cpu", choices=("cpu", "cuda"), help="where ours runs; peers run on the CPU"
-    )
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where ours runs")
     parser.add_argument("--data-root", type=Path, default=data_root())
     parser.add_argument("--limit", type=float, default=240, help="seconds for one run")
     parser.add_argument("--memory", type=int, default=16, help="gigabytes of address space for one peer")
