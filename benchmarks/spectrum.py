@@ -97,7 +97,7 @@ def child(options: argparse.Namespace) -> None:
     if not mine:  # a factorisation that fills up must not take the machine with it
         resource.setrlimit(resource.RLIMIT_AS, (options.memory * 10**9, resource.RLIM_INFINITY))
     if options.device == "cuda" and mine:
-        ours(power_law(20_000), options.q, options.laplacian, "cuda", 1e-8)  # compiles kernels, wakes the device
+        ours(graph, options.q, options.laplacian, "cuda", 1e-8)  # compiles kernels, wakes the device
         torch.cuda.reset_peak_memory_stats()
     start, local = time.perf_counter(), np.zeros(graph.num_nodes)
     if mine:
