@@ -1,4 +1,4 @@
-"""The calls people make for the lowest eigenvectors of a graph: each ``(L, degrees, q, normalized) -> vectors [n, q]``."""
+"""The calls people make for the lowest eigenvectors: each ``(L, degrees, q, normalized) -> vectors [n, q]``."""
 
 from __future__ import annotations
 

@@ -49,8 +49,7 @@ def accuracy() -> str:
             "| {dataset} | {laplacian} | {q} | {largest_error:.0e} | {spearman:.6f} | {ties_at_zero:.2%} "
             "| {seconds:.2f} s | {dense_seconds:.0f} s |".format(**row)
         )
-    note = source("accuracy.json", load("accuracy.json")["run"]).replace("(results/", "(../results/")
-    return "\n".join([*lines, "", f"* {note}"])
+    return "\n".join([*lines, "", note("accuracy.json")])
 
 
 def training() -> str:
@@ -80,8 +79,7 @@ def calibration() -> str:
         lines.append(
             "| {noise:g} | {tuned_original:.3f} | ± {deviation_between_graphs:.3f} | {bayes:.3f} |".format(**row)
         )
-    note = source("calibration.json", load("calibration.json")["run"]).replace("(results/", "(../results/")
-    return "\n".join([*lines, "", f"* {note}"])
+    return "\n".join([*lines, "", note("calibration.json")])
 
 
 def cora() -> str:
@@ -112,10 +110,80 @@ def cora() -> str:
     return "\n".join([*lines, "", note])
 
 
+def note(name: str) -> str:
+    """The source of a table of a page in docs/."""
+    return "* " + source(name, load(name)["run"]).replace("(results/", "(../results/")
+
+
+def present(*names: str) -> list[str]:
+    """Those of the results files that are there; a benchmark for a GPU may not have been run yet."""
+    return [name for name in names if (ROOT / "results" / "benchmarks" / name).exists()]
+
+
+def spectrum() -> str:
+    """The lowest eigenvectors, ours and the calls people make."""
+    files = present("spectrum-cpu.json", "spectrum-cuda.json")
+    lines = [
+        "| graph | Laplacian | method | time | memory | residual | Spearman |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
+    for name in files:
+        content = load(name)
+        on = content["run"]["machine"] if name == "spectrum-cuda.json" else ""
+        for row in content["spectrum"]:
+            if on and row["method"] != "ours":
+                continue
+            method = f"**ours**{' on the GPU' if on else ''}" if row["method"] == "ours" else f"`{row['method']}`"
+            cells = [row["graph"], row["laplacian"], method]
+            if row["spearman"] is None:
+                cells += [f"> {row['seconds']:.0f} s" if row["status"] == "time limit" else row["status"], "", "", ""]
+            else:
+                cells += [f"{row['seconds']:.2f} s", f"{row['peak'] / 1e9:.1f} GB"]
+                cells += [f"{row['residual']:.0e}", f"{row['spearman']:.6f}"]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", *map(note, files)])
+
+
+GROWTH = ("spectrum-growth-cpu.json", "spectrum-growth-cuda.json")
+
+
+def growth() -> str:
+    """Time and memory of growing graphs."""
+    lines = ["| nodes | edges | Laplacian | device | time | memory |", "|---:|---:|---|---|---:|---:|"]
+    fits = []
+    for name in present(*GROWTH):
+        content, device = load(name), name.split("-")[-1].split(".")[0]
+        for row in content["growth"]:
+            if row["status"]:
+                continue
+            cells = [f"{row['nodes']:,}", f"{row['edges']:,}", row["laplacian"], device]
+            lines.append("| " + " | ".join([*cells, f"{row['seconds']:.1f} s", f"{row['peak'] / 1e9:.1f} GB"]) + " |")
+        for fit in content["fits"]:
+            fits.append(
+                f"* {device}, {fit['laplacian']}: time grows as edges^{fit['seconds']['exponent']:.2f}, memory as "
+                f"edges^{fit['peak']['exponent']:.2f}"
+            )
+    return "\n".join([*lines, "", *fits, *map(note, present(*GROWTH))])
+
+
+def outlook() -> str:
+    """The fitted powers, read at 10^8 and 10^9 edges."""
+    lines = ["| edges | Laplacian | device | time | memory |", "|---:|---|---|---:|---:|"]
+    for name in present(*GROWTH):
+        for fit in load(name)["fits"]:
+            for edges in (10**8, 10**9):
+                seconds, peak = (fit[key]["at_one_edge"] * edges ** fit[key]["exponent"] for key in ("seconds", "peak"))
+                device = name.split("-")[-1].split(".")[0]
+                cells = [f"{edges:,}", fit["laplacian"], device, f"{seconds / 60:,.0f} min", f"{peak / 1e9:,.0f} GB"]
+                lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 PLACES = {
     "README.md": {"sampling": sampling, "training": training, "cora": cora},
     "docs/method.md": {"accuracy": accuracy},
     "docs/laboratory.md": {"calibration": calibration},
+    "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},
 }
 
 

@@ -171,7 +171,8 @@ def _level(row: Tensor, col: Tensor, weight: Tensor, n: int, parent: Tensor | No
     elif n <= COARSEST:
         L = torch.diag(degree[:, 0])
         L[row, col] -= weight
-        factor = torch.linalg.cholesky(L + degree.max() / n).float()
+        shift = degree.max() / n if n > 1 else 1.0  # c J makes L definite and moves constants alone
+        factor = torch.linalg.cholesky(L + shift).float()
     return Level(places, weight.float(), degree.float(), torch.ones(n, device=weight.device), down, parent, factor)
 
 

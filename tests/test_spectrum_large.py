@@ -1,0 +1,170 @@
+"""The solvers for large components: multigrid, twin leaves, the survey that picks a solver, memory, devices."""
+
+import dense
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from graphs import clusters, of, path, star, union, weighted
+from scipy.stats import spearmanr
+
+import tadropedge as tde
+from tadropedge import NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance
+from tadropedge.blocks import blocks
+from tadropedge.spectrum import SOLVERS, cluster_subspaces, explain, ladder
+from tadropedge.spectrum.aim import Aim
+from tadropedge.spectrum.clusters import Clusters
+from tadropedge.spectrum.multigrid import COARSEST, Multigrid, aggregates
+from tadropedge.spectrum.survey import Survey
+from tadropedge.spectrum.twins import Twins
+
+quiet = pytest.mark.filterwarnings("ignore::tadropedge.RepeatedEigenvalueWarning")
+
+
+def laplacian(graph, kind="combinatorial"):
+    return sp.csr_matrix(dense.laplacian(graph.adjacency().toarray(), kind))
+
+
+def with_leaves(graph, hubs, leaves):
+    """The graph with a bunch of leaves on each of some hubs."""
+    arcs = [(hub, graph.num_nodes + place * leaves + leaf) for place, hub in enumerate(hubs) for leaf in range(leaves)]
+    return tde.Graph.from_edge_index(torch.cat((graph.pairs, torch.tensor(arcs).T), dim=1))
+
+
+COMMUNITIES = with_leaves(clusters([350, 350, 350], 0.02, 0.001), [0, 400, 800], 5)
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "dense"])
+@pytest.mark.parametrize("kind", ["combinatorial", "normalized"])
+def test_every_solver_ranks_the_weights_as_a_dense_solution_does(kind, solver):
+    part = COMMUNITIES
+    ours = aggregate_resistance(part, 3, laplacian=kind, solver=solver).numpy()
+    reference = dense.aggregate_resistance(part, 3, kind)
+    assert np.abs(ours - reference).max() <= 1e-8
+    assert spearmanr(ours, reference).statistic >= 0.999
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-10])
+def test_tolerance_bounds_the_error_of_every_weight(tolerance):
+    ours = aggregate_resistance(COMMUNITIES, 3, solver="davidson", tolerance=tolerance).numpy()
+    assert np.abs(ours - dense.aggregate_resistance(COMMUNITIES, 3)).max() <= tolerance
+
+
+@pytest.mark.parametrize("leaves", [100_000])
+@pytest.mark.parametrize("kind", ["combinatorial", "normalized"])
+def test_a_huge_star(leaves, kind):
+    """P = I − u uᵀ with u the top eigenvector (combinatorial): ω = 1 − 1 / leaves, and so it is for all of them."""
+    with pytest.warns(RepeatedEigenvalueWarning, match="q=2 falls inside a repeated eigenvalue in 1 of 1"):
+        weights = aggregate_resistance(star(leaves), 2, laplacian=kind)
+    null = np.array([leaves**0.5, 1.0]) / np.sqrt(2 * leaves)  # of the normalised Laplacian: hub, leaf
+    expected = 1 - 1 / leaves + (0 if kind == "combinatorial" else (null[0] - null[1]) ** 2)
+    assert weights.numpy() == pytest.approx(np.full(leaves, expected))
+
+
+@quiet
+@pytest.mark.parametrize("kind", ["combinatorial", "normalized"])
+@pytest.mark.parametrize("q", [2, 5, 20])
+def test_merged_twins_change_no_weight(kind, q):
+    """Two kinds of leaves on some hubs, more modes than there are below their eigenvalue included."""
+    graph = with_leaves(with_leaves(of(nx.gnm_random_graph(480, 2400, seed=2)), [0, 5], 30), [5, 9], 4)
+    ours = aggregate_resistance(graph, q, laplacian=kind).numpy()
+    assert ours == pytest.approx(dense.aggregate_resistance(graph, q, kind), abs=1e-9)
+
+
+def test_twins_need_one_hub_and_one_weight():
+    graph = tde.Graph.from_edge_index([[0, 0, 0, 0, 1], [1, 2, 3, 4, 5]], edge_weight=[1.0, 2.0, 2.0, 3.0, 2.0])
+    twins = Twins.of(laplacian(graph))
+    assert twins.merged == 1
+    assert np.flatnonzero(twins.copies[twins.place] == 2).tolist() == [2, 3]
+    spread, L = twins.spread(), laplacian(graph)
+    values = np.linalg.eigvalsh((spread.T @ L @ spread).toarray())
+    assert twins.between(values) == pytest.approx(np.linalg.eigvalsh(L.toarray()))
+
+
+@pytest.mark.parametrize("kind", ["combinatorial", "normalized"])
+@pytest.mark.parametrize("graph", [of(nx.grid_2d_graph(30, 40)), weighted(clusters([600, 600], 0.01, 0.001))])
+def test_a_multigrid_cycle_is_close_to_the_pseudo_inverse(graph, kind):
+    """As a preconditioner it is symmetric, and it leaves a small condition number."""
+    *_, block = blocks(graph)
+    L = block.sparse_laplacian(kind)
+    null = np.sqrt(block.degrees()[0]) if kind == "normalized" else np.ones(block.size)
+    cycle = Multigrid(L, null / np.linalg.norm(null))
+    assert len(cycle.levels) > 1
+    assert len(cycle.levels[-1].degree) <= COARSEST
+    M = cycle(torch.eye(block.size, dtype=torch.float64)).numpy()
+    assert np.abs(M - M.T).max() <= 1e-4 * np.abs(M).max()
+    spectrum = np.sort(np.linalg.eigvals(M @ L.toarray()).real)[1:]  # without the null vector
+    assert spectrum[-1] / spectrum[0] < 30
+
+
+def test_aggregates_are_connected_and_fewer():
+    graph = of(nx.grid_2d_graph(20, 30))
+    low, high = graph.pairs
+    row, col = torch.cat((low, high)), torch.cat((high, low))
+    aggregate, count = aggregates(row, col, torch.ones(len(row), dtype=torch.float64), 600)
+    assert count <= 200
+    assert sorted(set(aggregate.tolist())) == list(range(count))
+    network = nx.Graph(graph.pairs.T.tolist())
+    for place in range(count):
+        assert nx.is_connected(network.subgraph(torch.nonzero(aggregate == place).flatten().tolist()))
+
+
+def test_the_survey_tells_roads_from_crowds():
+    road = Survey.of(laplacian(of(nx.grid_2d_graph(15, 80))))
+    crowd = Survey.of(laplacian(of(nx.gnm_random_graph(1200, 12000, seed=0))))
+    assert road.separator <= 15
+    assert crowd.separator >= 300
+    tree = Survey.of(laplacian(of(nx.random_labeled_tree(700, seed=0))))
+    assert (tree.separator, tree.whiskers) == (0, 700)
+    tail = Survey.of(laplacian(of(nx.lollipop_graph(20, 30))))
+    assert (tail.leaves, tail.whiskers) == (1, 30)
+
+
+def test_explain_says_what_happens(caplog):
+    graph = union(with_leaves(of(nx.grid_2d_graph(10, 60)), [3], 8), path(5), path(5))
+    small, large = explain(graph, q=3)
+    assert (small.nodes, small.edges, small.count, small.rungs) == (5, 4, 2, ("dense",))
+    assert (large.nodes, large.count, large.twins, large.leaves) == (608, 1, 7, 8)
+    assert large.reason.startswith("7 twin leaves are merged; about ")
+    assert large.memory > 0
+    with caplog.at_level("INFO", logger="tadropedge"):
+        aggregate_resistance(graph, 3)
+    assert ", ".join(large.rungs) in caplog.text
+    assert f"solved by {large.rungs[0]}" in caplog.text
+    assert explain(graph, q=3, solver="lanczos")[-1].rungs == ("lanczos",)
+
+
+def test_too_little_memory_is_said_before_the_work_begins(monkeypatch):
+    monkeypatch.setattr(ladder, "free_bytes", lambda device: 10_000)
+    with pytest.raises(NotEnoughMemoryError, match=r"needs about .* of memory, 0.0 MB are free") as caught:
+        aggregate_resistance(COMMUNITIES, 3)
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, TadropedgeError)
+
+
+def test_progress_inside_one_component():
+    shares = []
+    L, n = laplacian(of(nx.grid_2d_graph(30, 30))), 900
+    SOLVERS["davidson"](L, np.full(n, n**-0.5), 4, Aim(report=shares.append))
+    assert len(shares) > 5
+    assert shares[0] <= 0.1
+    assert 0.8 <= shares[-1] <= 1
+
+
+def test_the_same_answer_on_every_device(device):
+    (ours,) = cluster_subspaces(COMMUNITIES, Clusters(q=3), solver="davidson", device=device)
+    (reference,) = cluster_subspaces(COMMUNITIES, Clusters(q=3), solver="shift-invert")
+    P, Q = (modes.vectors[0] @ modes.vectors[0].T for modes in (ours, reference))
+    assert np.abs(P - Q).max() <= 1e-8
+    weights = aggregate_resistance(COMMUNITIES, 3, device=device)
+    assert weights.device.type == "cpu"
+    assert weights.numpy() == pytest.approx(aggregate_resistance(COMMUNITIES, 3).numpy(), abs=1e-8)
+
+
+def test_a_device_that_is_not_there():
+    with pytest.raises(TadropedgeError, match="device must be 'cpu' or 'cuda', got 'tpu'"):
+        aggregate_resistance(path(5), 2, device="tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(TadropedgeError, match="device 'cuda' was asked for, but torch sees no GPU"):
+            aggregate_resistance(path(5), 2, device="cuda")
