@@ -10,21 +10,25 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from tadropedge.spectrum.aim import Eigenpairs, Floats
 
 PROBE_TOLERANCE = 1e-2  # a missed eigenvalue shows itself long before it has converged
+SHORT = 8  # vectors that a probe keeps
 MISSED = 1e-7
 MOST_MISSED = 64
 
 
-def all_largest(operator: LinearOperator, null: Floats, k: int, scale: Callable[[float], float]) -> Eigenpairs:
+def all_largest(
+    operator: LinearOperator, null: Floats, k: int, scale: Callable[[float], float], tolerance: float = 0.0
+) -> Eigenpairs:
     """The k largest eigenpairs of ``operator``, in decreasing order, with every copy of a repeated one.
 
     Lanczos started from one vector sees one vector of each eigenspace and finds further copies by rounding
     only. So the found vectors are projected out and the rest is probed: an eigenvalue that should have been
     among the first k is added, until there is none. ``scale`` says which differences count near a value.
+    ``tolerance`` is ARPACK's, relative to each value; 0 stands for rounding.
     """
     n = operator.shape[0]
     if k == 0:
         return np.empty(0), np.empty((n, 0))
-    values, vectors = _lanczos_largest(operator, null, k, tolerance=0.0, seed=0)
+    values, vectors = _lanczos_largest(operator, null, k, tolerance, seed=0)
     for attempt in range(MOST_MISSED):
         if k + vectors.shape[1] >= n - 1:
             break
@@ -33,7 +37,7 @@ def all_largest(operator: LinearOperator, null: Floats, k: int, scale: Callable[
         missed = _lanczos_largest(rest, null, 1, PROBE_TOLERANCE * matters / last, seed=attempt + 1)[0]
         if missed[0] <= last + MISSED * matters:
             break
-        vector = _lanczos_largest(rest, null, 1, tolerance=0.0, seed=attempt + 1)[1]
+        vector = _lanczos_largest(rest, null, 1, tolerance, seed=attempt + 1)[1]
         values, vectors = _rayleigh_ritz(operator, np.column_stack((vectors, vector)))
     else:
         raise RuntimeError(f"an eigenvalue is repeated more than {MOST_MISSED} times")
@@ -44,7 +48,7 @@ def _lanczos_largest(operator: LinearOperator, null: Floats, k: int, tolerance: 
     n = operator.shape[0]
     start = np.random.default_rng(seed).standard_normal(n)
     start -= null * (null @ start)
-    steps = min(n, max(2 * k + 1, 20))
+    steps = min(n, max(2 * k + 1, SHORT if tolerance >= PROBE_TOLERANCE / 2 else 20))
     values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=tolerance, ncv=steps, maxiter=3000)
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]

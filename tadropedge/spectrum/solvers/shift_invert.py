@@ -11,6 +11,8 @@ from scipy.sparse.linalg import LinearOperator, splu
 from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, with_null
 from tadropedge.spectrum.krylov import all_largest
 
+RELATIVE = 1e-12  # residual of each pair of L⁺, as a share of its value
+
 
 def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
     """Lanczos on L⁺, through one sparse factorisation of L with its hub removed.
@@ -22,7 +24,7 @@ def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Ei
     n = L.shape[0]
     inverse = grounded_inverse(L, null)
     operator = LinearOperator((n, n), matvec=inverse, dtype=np.float64)
-    inverted, vectors = all_largest(operator, null, k - 1, lambda value: value)
+    inverted, vectors = all_largest(operator, null, k - 1, lambda value: value, RELATIVE)
     return with_null(1 / inverted, vectors, null)
 
 
