@@ -211,7 +211,9 @@ class Repeats:
         settings = {"seed": self.seed, **fixed_settings(self.laboratory)}
         jobs: dict[str, list[Job]] = {}
         for label, base in self._bases.items():
-            space = Space.of({name: [getattr(base, name)] for name in TUNABLE})
+            # None is the default of whatever may be None, and a space leaves defaults out.
+            fixed = {name: getattr(base, name) for name in TUNABLE}
+            space = Space.of({name: [value] for name, value in fixed.items() if value is not None})
             own = {**settings, "keep_ratio": base.keep_ratio, "curves": self.curves}
             name = f"{self.place}/{label}/{digest(own, space.table(), self.seed)}"
             ledger = Ledger(storage, name, base.method, space, own)
