@@ -203,12 +203,13 @@ def test_the_verdicts_on_table1_follow_from_its_rows(rows, statuses):
     assert "largest half-width 0.10 points (wanted: 0.15)" in verdicts[2].reason
 
 
-def test_table2_takes_the_best_of_table1_and_marks_what_is_printed(made, monkeypatch):
+def test_table2_measures_the_competitors_beside_the_best_of_table1(made, monkeypatch, counted):
     folder, first = made("table1").folder, made("table1").item
+    counted.clear()
     monkeypatch.setattr(table2, "load_recipe", tiny)
     item = table2.run(bench("table2", folder))
-    ours = {(row["row"], row["dataset"]): row for row in item.rows if row["source"] == "measured"}
-    assert set(ours) == {
+    measured = {(row["row"], row["dataset"]): row for row in item.rows if row["source"] == "measured"}
+    assert {name for name in measured if name[0].startswith("TADropEdge")} == {
         ("TADropEdge-GCN", "karate"), ("TADropEdge-JKNet", "karate"), ("TADropEdge-IncepGCN", "clusters"),
     }  # fmt: skip
     best = max(
@@ -216,13 +217,28 @@ def test_table2_takes_the_best_of_table1_and_marks_what_is_printed(made, monkeyp
         for row in first.rows
         if (row["backbone"], row["dataset"]) == ("gcn", "karate") and row["laplacian"]
     )
-    assert ours["TADropEdge-GCN", "karate"]["accuracy"] == best
+    assert measured["TADropEdge-GCN", "karate"]["accuracy"] == best
+    rivals = {name[0]: row for name, row in measured.items() if name[0] in tiny("table2")["competitors"].values()}
+    assert len(rivals) == 5
+    assert all(0 <= row["accuracy"] <= 1 and row["honest_seeds"] == 2 for row in rivals.values())
+    assert [one.method for one in counted[:5]] == list(tiny("table2")["competitors"])
+    assert len(counted) == 5 * (1 + 2)
     printed = [row for row in item.rows if row["source"] == "printed"]
-    assert len(printed) == 15
-    assert all(row["accuracy"] == row["printed"] for row in printed)
-    monkeypatch.setitem(table2.BASELINES, "graphsage", lambda bench, dataset: 0.5)
-    again = [row for row in table2.run(bench("table2", folder)).rows if row["row"] == "GraphSAGE"]
-    assert [(row["source"], row["accuracy"]) for row in again] == [("measured", 0.5)] * 3
+    assert [(row["dataset"], row["accuracy"]) for row in printed] == [("cora", 0.8)] * 5
+    reached = {one.claim.split()[0]: one.status for one in item.verdicts if "reaches" in one.claim}
+    assert reached == {
+        **dict.fromkeys(("FastGCN", "AS-GCN", "GraphSAGE"), "reproduced"),
+        **dict.fromkeys(("NeuralSparse", "PTDNet"), "not reproduced"),
+    }
+    table2.run(bench("table2", folder))
+    assert len(counted) == 5 * (1 + 2)  # nothing is trained twice
+
+
+def test_table2_in_parts(made, monkeypatch):
+    monkeypatch.setattr(table2, "load_recipe", tiny)
+    folder = made("table1").folder
+    with pytest.raises(TadropedgeError, match="no part 'cora' in this recipe; take one of karate"):
+        table2.run(bench("table2", folder, parts=("cora",)))
 
 
 def test_table3_bounds_what_can_be_reached(made, counted):

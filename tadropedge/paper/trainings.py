@@ -25,6 +25,7 @@ from tadropedge.paper.item import Bench
 from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
 from tadropedge.search.protocol import Honest, adaptive, honest, reference, replicate
 from tadropedge.search.space import TUNABLE, Space
+from tadropedge.search.spaces import Spaces
 from tadropedge.search.study import Finished, Ledger
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
@@ -88,7 +89,7 @@ class Search:
     """A random search and what follows it, in one laboratory."""
 
     laboratory: Laboratory
-    space: Space
+    space: Spaces
     methods: Sequence[str]
     trials: int
     seeds: int
@@ -114,7 +115,9 @@ class Search:
         """Both protocols, or what is missing of them; ``lap(phase)`` and ``show(done)`` after each batch."""
         train = train or self.laboratory.train
         laboratory, settings = self.laboratory, fixed_settings(self.laboratory)
-        name = f"{self.place}/{digest(settings, self.space.table(), seed)}"
+        spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
+        content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
+        name = f"{self.place}/{digest(settings, content, seed)}"
         batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
         searched = len(self.methods) * self.trials
 
