@@ -25,7 +25,7 @@ def reproduce_command(
     preset: Annotated[str, typer.Option("--preset", help="quick: minutes on 2 cores; paper: all of it")] = "quick",
     parts: Annotated[
         list[str] | None,
-        typer.Option("--part", help="only this part of table1: a dataset, or one network as pubmed/gcn-3; repeatable"),
+        typer.Option("--part", help="a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="run finished items again; finished trainings are kept")

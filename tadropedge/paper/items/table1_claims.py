@@ -22,13 +22,27 @@ def judge(rows: Sequence[Row], recipe: Recipe) -> list[Verdict]:
         return []
     datasets = dict.fromkeys(row["dataset"] for row in rows)
     reached = [_reached([row for row in rows if row["dataset"] == name], name, recipe) for name in datasets]
-    return [*reached, _better_at_best(rows, recipe), _better_honestly(rows, recipe)]
+    once = _distinct(rows)
+    return [*reached, _better_at_best(once, recipe), _better_honestly(once, recipe)]
+
+
+def _distinct(rows: Sequence[Row]) -> list[Row]:
+    """The rows without IncepGCN of 3 layers where JKNet of 3 layers, the same function, has the same results."""
+
+    def content(row: Row) -> tuple[Any, ...]:
+        return (row["dataset"], row["method"], row["laplacian"], row["paper_protocol"], row["honest"])
+
+    known = [content(row) for row in rows if (row["backbone"], row["layers"]) == ("jknet", 3)]
+    return [row for row in rows if (row["backbone"], row["layers"]) != ("incepgcn", 3) or content(row) not in known]
 
 
 def _reached(rows: Sequence[Row], dataset: str, recipe: Recipe) -> Verdict:
     """Are all printed numbers reached with one of the two Laplacians? The paper does not say which it used."""
     tolerance, said, all_there = recipe["tolerance"], [], False
     for laplacian in recipe["laplacians"]:
+        if not any(row["laplacian"] == laplacian for row in rows):
+            said.append(f"{laplacian} Laplacian: not run")
+            continue
         mine = [row for row in rows if row["laplacian"] in (None, laplacian) and row["printed"] is not None]
         low = [row for row in mine if row["short"] > tolerance]
         all_there = all_there or not low
@@ -106,7 +120,11 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "The paper does not say which Laplacian it used: a claim is reproduced where it holds with one of the two.",
         "Holm's correction is for the three strategies of one dataset, backbone, depth and Laplacian.",
         "JKNet and IncepGCN of 3 layers are the same function in the DropEdge code that the paper builds on: the gap "
-        "between the two printed columns (up to 0.6 points) is noise of the search.",
+        "between the two printed columns (up to 0.6 points) is noise of the search. They are trained and counted once.",
+        "The paper does not print its search ranges. Ours were chosen after a pilot on the same split, with the values "
+        "of the released DropEdge scripts: 100 trials of cdf (48 on PubMed) with and without self weights and batch norm.",
+        "Cells get fresh seeds until every paired difference is known to the wanted half-width, or to the most that "
+        "the recipe allows; what the differences are has no say in it.",
         "Where the number of classes falls inside a repeated eigenvalue of a component, its whole eigenspace is used.",
         "The best test accuracy of many trials is higher than what new data would show; it is here to stand beside the "
         "printed numbers.",
