@@ -128,6 +128,8 @@ def test_table1_in_parts_is_the_whole_in_the_end(made, tmp_path):
     assert second.complete
     assert second.rows == whole.rows
     assert set(second.run["seconds_of"]) == {"karate", "clusters"}
+    assert len(second.run["trained_on"]) == 1
+    assert "cores" in second.run["trained_on"][0]
     phases = {f"{phase}, {name}" for phase in ("search", "retraining") for name in ("combinatorial", "normalized")}
     assert all(set(seconds) == phases for seconds in second.run["seconds_of"].values())
     with pytest.raises(TadropedgeError, match="no part 'cora' in this recipe; take a dataset or one of karate/gcn-2"):

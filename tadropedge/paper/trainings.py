@@ -22,6 +22,7 @@ from tadropedge.compare.results import read_json, write_json
 from tadropedge.compare.statistics import honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Bench
+from tadropedge.provenance import commit, machine
 from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
 from tadropedge.search.protocol import Honest, adaptive, honest, reference, replicate
 from tadropedge.search.space import TUNABLE, Space
@@ -34,17 +35,19 @@ Progress = Callable[[int, int], None]
 
 
 class Stopwatch:
-    """Seconds by part and phase, on disk, summed over all runs of an item."""
+    """Seconds by part and phase, and where they were spent, on disk: summed over all runs of an item."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.seconds: dict[str, dict[str, float]] = _read_seconds(path)
+    def __init__(self, path: Path, device: str = "cpu") -> None:
+        self.path, self.device = path, device
+        content: Any = read_json(path) if path.exists() else {"seconds": {}, "trained_on": []}
+        self.seconds: dict[str, dict[str, float]] = content["seconds"]
+        self.trained_on: list[str] = content["trained_on"]  # machine and commit of every run that trained something
         self._last = time.monotonic()
 
     @classmethod
     def of(cls, bench: Bench) -> Stopwatch:
         """The stopwatch of an item, beside its studies."""
-        return cls(bench.folder / "studies" / f"{bench.recipe.name}-{bench.recipe.preset}.seconds.json")
+        return cls(bench.folder / "studies" / f"{bench.recipe.name}-{bench.recipe.preset}.seconds.json", bench.device)
 
     def start(self) -> None:
         """What went by until now counts for nothing."""
@@ -56,14 +59,10 @@ class Stopwatch:
         phases = self.seconds.setdefault(part, {})
         phases[phase] = round(phases.get(phase, 0.0) + now - self._last, 3)
         self._last = now
-        write_json(self.seconds, self.path)
-
-
-def _read_seconds(path: Path) -> dict[str, dict[str, float]]:
-    if not path.exists():
-        return {}
-    content: Any = read_json(path)
-    return {part: {phase: float(s) for phase, s in phases.items()} for part, phases in content.items()}
+        place = f"{machine(self.device)}; commit {commit()}"
+        if place not in self.trained_on:
+            self.trained_on.append(place)
+        write_json({"seconds": self.seconds, "trained_on": self.trained_on}, self.path)
 
 
 @dataclass
@@ -122,8 +121,12 @@ class Search:
         searched = len(self.methods) * self.trials
 
         def told(phase: str, before: int) -> Progress:
+            seen: list[int] = []
+
             def progress(done: int, _: int) -> None:
-                lap(phase)
+                if seen and done > seen[-1]:  # the first call tells what was there before
+                    lap(phase)
+                seen.append(done)
                 show(before + done)
 
             return progress

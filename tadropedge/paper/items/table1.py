@@ -93,6 +93,7 @@ def run(bench: Bench) -> Item:
             "cells": f"{finished * methods} of {_published_cells(recipe)}",
             "settings": _settings(recipe),
             "seconds_of": _seconds(clock, cells),
+            "trained_on": clock.trained_on,
         },
     )
 

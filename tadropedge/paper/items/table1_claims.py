@@ -122,7 +122,8 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "JKNet and IncepGCN of 3 layers are the same function in the DropEdge code that the paper builds on: the gap "
         "between the two printed columns (up to 0.6 points) is noise of the search. They are trained and counted once.",
         "The paper does not print its search ranges. Ours were chosen after a pilot on the same split, with the values "
-        "of the released DropEdge scripts: 100 trials of cdf (48 on PubMed) with and without self weights and batch norm.",
+        "of the released DropEdge scripts and every choice of self weights and batch norm: 100 trials of cdf each "
+        "(48 on PubMed).",
         "Cells get fresh seeds until every paired difference is known to the wanted half-width, or to the most that "
         "the recipe allows; what the differences are has no say in it.",
         "Where the number of classes falls inside a repeated eigenvalue of a component, its whole eigenspace is used.",

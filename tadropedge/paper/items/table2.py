@@ -42,7 +42,7 @@ def run(bench: Bench) -> Item:
     ]
     if any(row["source"] == "printed" for row in rows):
         notes.append("Rows with source “printed” show the paper's number: these methods were not run here.")
-    settings = {"settings": _settings(recipe), "seconds_of": clock.seconds}
+    settings = {"settings": _settings(recipe), "seconds_of": clock.seconds, "trained_on": clock.trained_on}
     return Item(rows, [*judge(rows), *_reached(rows)], draw(rows), notes, complete and whole, run=settings)
 
 

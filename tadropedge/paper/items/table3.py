@@ -56,7 +56,13 @@ def run(bench: Bench) -> Item:
         f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated "
         "so that the tuned model without dropping scores about what the paper prints.",
     ]
-    return Item(rows, judge(rows), draw(rows), notes, run={"settings": _settings(recipe), "seconds_of": clock.seconds})
+    return Item(
+        rows,
+        judge(rows),
+        draw(rows),
+        notes,
+        run={"settings": _settings(recipe), "seconds_of": clock.seconds, "trained_on": clock.trained_on},
+    )
 
 
 def _search(bench: Bench, noise: str, graph: int) -> Search:
