@@ -13,7 +13,8 @@ from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diag
 CHANCE = 1e-6  # that a run ends before an eigenvector shows itself
 MISSED = 1e-7  # an eigenvalue of L⁺ that is larger by this share was missed
 MOST_RUNS = 128  # two for each copy
-ROOM = 32  # vectors that most runs need at most
+MOST_STEPS = 20  # for each pair
+ROOM = 40  # vectors that most runs need at most
 EXHAUSTED = 1e-13  # what is new in a vector, as a share of the largest eigenvalue, when it leads nowhere
 
 
@@ -54,9 +55,7 @@ def lowest(L: sp.csr_matrix, inverse: Callable[[Floats], Floats], null: Floats, 
     return with_null(1 / values, vectors, null)
 
 
-def _follow(
-    run: Run, L: sp.csr_matrix, values: Floats, floor: float, wanted: int, aim: Aim, looking: bool
-) -> int:
+def _follow(run: Run, L: sp.csr_matrix, values: Floats, floor: float, wanted: int, aim: Aim, looking: bool) -> int:
     """Go on until the first values of the run have converged; return how many belong to the ``wanted`` largest of all.
 
     Where it is ``looking`` for values above the floor, one is enough, converged or not.
@@ -71,11 +70,15 @@ def _follow(
             return found
         if len(merged) < wanted:
             continue
+        if len(run.diagonal) > MOST_STEPS * (wanted + 10):
+            raise RuntimeError(f"no convergence in {len(run.diagonal)} steps")
         # L⁺ v − θ v is a multiple of the new vector; times −L / θ it is the residual of the pair (1 / θ, v) of L.
         limits = aim.limits(np.concatenate(([0.0], 1 / merged)), norm)[1:]
         top = max(found, 1)  # where none is found, that the largest has converged to less will do
-        residual = np.linalg.norm(L @ new) * run.last[:top] / ritz[:top]
-        if (residual <= limits[np.minimum(np.searchsorted(-merged, -ritz[:top]), wanted - 1)]).all():
+        limit = limits[np.minimum(np.searchsorted(-merged, -ritz[:top]), wanted - 1)]
+        share = run.last[:top] / ritz[:top]
+        at_least = share * run.beside[-1] / ritz[:top]  # the new vector is made of modes above the pair's
+        if (at_least <= limit).all() and (share * np.linalg.norm(L @ new) <= limit).all():
             return found
 
 
@@ -97,7 +100,7 @@ class Basis:
     def reject(self, vector: Floats) -> Floats:
         """What is new in a vector."""
         rows = self.rows[: self.size]
-        return vector - (rows @ vector) @ rows  # type: ignore[no-any-return]
+        return vector - (rows @ vector) @ rows
 
 
 class Run:
@@ -139,7 +142,8 @@ class Run:
 
     def vectors(self, count: int) -> Floats:
         """The first Ritz vectors ``[n, count]``."""
-        return self.basis.rows[self.first : self.basis.size].T @ self.turn[:, :count]
+        found: Floats = self.basis.rows[self.first : self.basis.size].T @ self.turn[:, :count]
+        return found
 
     def chance(self, floor: float) -> float:
         """How likely it is that an eigenvalue above ``floor`` is still hidden from the run.

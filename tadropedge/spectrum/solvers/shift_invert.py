@@ -26,7 +26,11 @@ def grounded_inverse(L: sp.csr_matrix, null: Floats) -> Callable[[Floats], Float
     """Return the map b ↦ L⁺ b for one right-hand side ``[n]`` or many ``[n, k]``."""
     hub = int(np.argmax(np.diff(L.indptr)))  # grounding the largest hub also removes its fill
     factor = splu(
-        _grounded(L, hub), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        _grounded(L, hub),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        panel_size=1,  # most columns have few entries to share with the next
+        options={"SymmetricMode": True},
     )
 
     def inverse(b: Floats) -> Floats:
