@@ -8,6 +8,7 @@ from graphs import ZOO, clusters, cycle, of, spider, star, union
 from tadropedge import ConvergenceError
 from tadropedge.blocks import blocks
 from tadropedge.spectrum import SOLVERS, cluster_counts, cluster_subspaces, gap_window, ladder
+from tadropedge.spectrum.certified import Basis, Run
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.ladder import climb
 from tadropedge.spectrum.solvers.dense import dense as dense_solver
@@ -72,6 +73,40 @@ def test_solvers_find_the_whole_dense_subspace(graph, q, kind, solver):
     order = ours.block.nodes[0]
     assert np.abs(V @ V.T - (W @ W.T)[np.ix_(order, order)]).max() < 1e-8
     assert ours.error[0] < 1e-5
+
+
+@pytest.mark.parametrize("k", [2, 5, 14])
+@pytest.mark.parametrize(
+    "graph", [spider(12, 40), star(500), of(nx.hypercube_graph(9))], ids=["spider", "star", "cube"]
+)
+def test_shift_invert_finds_every_copy_however_nodes_are_numbered(graph, k):
+    """Eleven-fold, 499-fold and nine-fold eigenvalues; and twice the same to the last bit."""
+    L = sp.csr_matrix(laplacian(graph.adjacency().toarray(), "combinatorial"))
+    n = L.shape[0]
+    expected = np.linalg.eigvalsh(L.toarray())[:k]
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(n)
+        shuffled = L[order][:, order].tocsr()
+        values, vectors = SOLVERS["shift-invert"](shuffled, null_vector(n), k)
+        assert values == pytest.approx(expected, abs=1e-10)
+        assert np.linalg.norm(shuffled @ vectors - vectors * values) < 1e-9
+        assert np.abs(vectors.T @ vectors - np.eye(k)).max() < 1e-12
+    assert np.array_equal(vectors, SOLVERS["shift-invert"](shuffled, null_vector(n), k)[1])
+
+
+def test_the_chance_to_miss_bounds_what_the_start_holds_of_an_eigenvector():
+    """⟨x, u⟩² Σ p_j(θ)² ≤ 1, where x is the first vector of the run; and it falls with every step."""
+    L = laplacian(ZOO["path"].adjacency().toarray(), "combinatorial")
+    n, inverse = len(L), np.linalg.pinv(L)
+    values, vectors = np.linalg.eigh(L)
+    run = Run(Basis(null_vector(n), np.empty((n, 0))), lambda b: inverse @ b, seed=3)
+    start, chances = run.new, []
+    for _ in range(4):
+        run.step()
+        chances.append(run.chance(1 / values[1]))
+        assert chances[-1] >= np.sqrt(2 / np.pi * n) * abs(start @ vectors[:, 1])
+    assert chances == sorted(chances, reverse=True)
+    assert run.chance(run.values[0]) == 1
 
 
 def test_iterative_solvers_agree_with_dense_on_values():

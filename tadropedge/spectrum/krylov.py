@@ -9,26 +9,24 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from tadropedge.spectrum.aim import Eigenpairs, Floats
 
+TO_ROUNDING = 0.0  # ARPACK's tolerance, relative to each value
 PROBE_TOLERANCE = 1e-2  # a missed eigenvalue shows itself long before it has converged
 SHORT = 8  # vectors that a probe keeps
 MISSED = 1e-7
 MOST_MISSED = 64
 
 
-def all_largest(
-    operator: LinearOperator, null: Floats, k: int, scale: Callable[[float], float], tolerance: float = 0.0
-) -> Eigenpairs:
+def all_largest(operator: LinearOperator, null: Floats, k: int, scale: Callable[[float], float]) -> Eigenpairs:
     """The k largest eigenpairs of ``operator``, in decreasing order, with every copy of a repeated one.
 
     Lanczos started from one vector sees one vector of each eigenspace and finds further copies by rounding
     only. So the found vectors are projected out and the rest is probed: an eigenvalue that should have been
     among the first k is added, until there is none. ``scale`` says which differences count near a value.
-    ``tolerance`` is ARPACK's, relative to each value; 0 stands for rounding.
     """
     n = operator.shape[0]
     if k == 0:
         return np.empty(0), np.empty((n, 0))
-    values, vectors = _lanczos_largest(operator, null, k, tolerance, seed=0)
+    values, vectors = _lanczos_largest(operator, null, k, TO_ROUNDING, seed=0)
     for attempt in range(MOST_MISSED):
         if k + vectors.shape[1] >= n - 1:
             break
@@ -37,7 +35,7 @@ def all_largest(
         missed = _lanczos_largest(rest, null, 1, PROBE_TOLERANCE * matters / last, seed=attempt + 1)[0]
         if missed[0] <= last + MISSED * matters:
             break
-        vector = _lanczos_largest(rest, null, 1, tolerance, seed=attempt + 1)[1]
+        vector = _lanczos_largest(rest, null, 1, TO_ROUNDING, seed=attempt + 1)[1]
         values, vectors = _rayleigh_ritz(operator, np.column_stack((vectors, vector)))
     else:
         raise RuntimeError(f"an eigenvalue is repeated more than {MOST_MISSED} times")

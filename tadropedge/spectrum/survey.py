@@ -88,7 +88,7 @@ class Survey:
         if name == "dense":
             return 3 * 8 * n * n
         if name == "shift-invert":
-            return 2 * matrix + 2 * 12 * self.fill + 2 * vectors
+            return 2 * matrix + 2 * 12 * self.fill + 8 * n * (5 * k + 40)  # vectors of all Lanczos steps
         if name == "davidson":
             basis = 8 * n * (BLOCKS + 1) * (k + GUARD)
             return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak

@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, splu
+from scipy.sparse.linalg import splu
 
-from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, with_null
-from tadropedge.spectrum.krylov import all_largest
-
-RELATIVE = 1e-12  # residual of each pair of L⁺, as a share of its value
+from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats
+from tadropedge.spectrum.certified import lowest
 
 
 def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
@@ -19,31 +17,36 @@ def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Ei
 
     The null vector is known, so no shift is needed: with one node grounded the rest of L is positive
     definite, and projecting the null vector out of the solution gives L⁺ b exactly. The lowest eigenvalues
-    of L are the largest of L⁺, which Lanczos finds in a few steps, to machine precision.
+    of L are the largest of L⁺, which Lanczos finds in a few steps.
     """
-    n = L.shape[0]
-    inverse = grounded_inverse(L, null)
-    operator = LinearOperator((n, n), matvec=inverse, dtype=np.float64)
-    inverted, vectors = all_largest(operator, null, k - 1, lambda value: value, RELATIVE)
-    return with_null(1 / inverted, vectors, null)
+    return lowest(L, grounded_inverse(L, null), null, k, aim)
 
 
 def grounded_inverse(L: sp.csr_matrix, null: Floats) -> Callable[[Floats], Floats]:
     """Return the map b ↦ L⁺ b for one right-hand side ``[n]`` or many ``[n, k]``."""
-    n = L.shape[0]
     hub = int(np.argmax(np.diff(L.indptr)))  # grounding the largest hub also removes its fill
-    rest = np.delete(np.arange(n), hub)
     factor = splu(
-        L[rest][:, rest].tocsc(),
+        _grounded(L, hub),
         permc_spec="MMD_AT_PLUS_A",
         diag_pivot_thresh=0.0,
+        panel_size=1,  # most columns have few entries to share with the next
         options={"SymmetricMode": True},
     )
 
     def inverse(b: Floats) -> Floats:
         b = b - np.multiply.outer(null, null @ b)
-        x = np.zeros_like(b)
-        x[rest] = factor.solve(np.ascontiguousarray(b[rest]))
-        return x - np.multiply.outer(null, null @ x)
+        b[hub] = 0.0
+        x: Floats = factor.solve(b)
+        x -= np.multiply.outer(null, null @ x)
+        return x
 
     return inverse
+
+
+def _grounded(L: sp.csr_matrix, hub: int) -> sp.csc_matrix:
+    """L with the edges of the hub cut: its row and column are those of the identity."""
+    rows = np.repeat(np.arange(L.shape[0]), np.diff(L.indptr))
+    inside = (rows != hub) & (L.indices != hub) | (rows == L.indices)
+    data = np.where((rows == hub) & inside, 1.0, L.data)[inside]
+    indptr = np.concatenate(([0], np.cumsum(inside)))[L.indptr].astype(L.indices.dtype)
+    return sp.csc_matrix((data, L.indices[inside], indptr), shape=L.shape)  # L is symmetric: rows are columns
