@@ -172,7 +172,7 @@ def in_child(row: dict[str, Any], options: argparse.Namespace, limit: float) -> 
             command += [f"--{name}", str(row[name])]
         try:
             # Reading the graph and starting up do not count, so the child gets a little longer.
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 60, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 20, check=False)
             failure = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1][:80]
         except subprocess.TimeoutExpired:
             failure = "time limit"
