@@ -49,7 +49,9 @@ def _run(name: str, run: Mapping[str, Any]) -> list[Any]:
     done = f" ({run['cells']} cells)" if "cells" in run else ""
     settings = f"; {run['settings']}" if "settings" in run else ""
     shown = f"{run['seconds']:g}"
-    return [name, what + done + settings, run["preset"], run["seed"], shown, run["machine"], run["commit"]]
+    # Trainings may have run elsewhere, in parts; the rows were then made from them here.
+    machine = "trained on " + " and on ".join(run["trained_on"]) if run.get("trained_on") else run["machine"]
+    return [name, what + done + settings, run["preset"], run["seed"], shown, machine, run["commit"]]
 
 
 def _cell(words: str) -> str:
