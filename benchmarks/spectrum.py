@@ -6,6 +6,7 @@ weights with those of a much tighter solution of ours.
 
     python benchmarks/spectrum.py [--device cuda] [--limit 240] [--graphs pubmed com-dblp] [--out FILE]
     python benchmarks/spectrum.py --growth [--device cuda] [--out FILE]
+    python benchmarks/spectrum.py --effective [--device cuda] [--out FILE]
 """
 
 from __future__ import annotations
@@ -238,6 +239,33 @@ def growth(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     return {"growth": rows, "fits": [fitted(rows, laplacian) for laplacian in LAPLACIANS]}
 
 
+def effective(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+    """The same for effective resistance, sketched to a standard error of 30 %, in this process."""
+    rows: list[dict[str, Any]] = []
+    base = peak_memory()
+    for nodes in options.sizes:
+        graph = load(f"power-law@{nodes}", options.data_root)
+        if options.device == "cuda":
+            tde.effective_resistance(graph, method="sketch", relative_error=0.3, device="cuda", progress=False)
+            torch.cuda.reset_peak_memory_stats()
+        start = time.perf_counter()
+        found = tde.effective_resistance(
+            graph, method="sketch", relative_error=0.3, device=options.device, progress=False
+        )
+        row = {
+            "graph": f"power-law@{nodes}",
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
+            "laplacian": "effective",
+        }
+        row |= {"seconds": time.perf_counter() - start, "status": "", "base": 0 if options.device == "cuda" else base}
+        row["peak"] = torch.cuda.max_memory_allocated() if options.device == "cuda" else peak_memory()
+        row["share_of_known_sum"] = float(found.sum()) / (graph.num_nodes - 1)
+        rows.append(row)
+        print(f"{nodes:>10,} nodes  {row['seconds']:8.2f} s  {row['peak'] / 1e9:5.2f} GB", flush=True)
+    return {"growth": rows, "fits": [fitted(rows, "effective")]}
+
+
 def fitted(rows: list[dict[str, Any]], laplacian: str) -> dict[str, Any]:
     """The powers of the edges that time and memory (above that of Python and its packages) grow with."""
     good = [row for row in rows if row["laplacian"] == laplacian and not row["status"]]
@@ -261,6 +289,7 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=16, help="gigabytes of address space for one peer")
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
     parser.add_argument("--growth", action="store_true", help="ours alone on graphs of growing size")
+    parser.add_argument("--effective", action="store_true", help="the same for effective resistance")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(GROWTH), help="nodes of the growing graphs")
     parser.add_argument("--out", help="file for the numbers (default results/benchmarks/spectrum[-growth]-DEVICE.json)")
     for hidden in ("--graph", "--laplacian", "--method"):
@@ -270,6 +299,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.child:
         return child(options)
+    if options.effective:
+        out = options.out or f"results/benchmarks/effective-growth-{options.device}.json"
+        return write(out, effective(options), options.device)
     kind = "spectrum-growth" if options.growth else "spectrum"
     out = options.out or f"results/benchmarks/{kind}-{options.device}.json"
     if options.growth:

@@ -144,7 +144,12 @@ def spectrum() -> str:
     return "\n".join([*lines, "", *map(note, files)])
 
 
-GROWTH = ("spectrum-growth-cpu.json", "spectrum-growth-cuda.json")
+GROWTH = (
+    "spectrum-growth-cpu.json",
+    "spectrum-growth-cuda.json",
+    "effective-growth-cpu.json",
+    "effective-growth-cuda.json",
+)
 
 
 def growth() -> str:
