@@ -13,6 +13,8 @@ from tadropedge.sparse import Csr, KeptProducts, sparse_product
 
 Parameters = dict[str, Tensor]
 
+ALIGNED = 8  # columns
+
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
@@ -44,6 +46,17 @@ class Joined:
 
 Features = Tensor | Sparse | KeptProducts | Joined
 Operator = Sparse | Tensor  # a dense ``[T, N, N]`` is the better choice for small graphs
+
+
+def aligned_product(x: Features, weight: Tensor) -> Tensor:
+    """``x @ weight``, with columns of zeros added in between: matrix units of a GPU want a multiple of eight.
+
+    >>> aligned_product(torch.eye(2)[None], torch.tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])).tolist()
+    [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]
+    """
+    columns = weight.shape[-1]
+    product: Tensor = x @ torch.nn.functional.pad(weight, (0, -columns % ALIGNED))
+    return product[..., :columns].contiguous()
 
 
 @dataclass(frozen=True)
@@ -86,13 +99,16 @@ class GraphConvolution:
         number: int = 0,
     ) -> Tensor:
         """Apply the layer to ``x``, dense ``[T, N, F]`` or kept; ``noise`` drops entries of what it gives."""
-        h = shift @ (x @ parameters[f"{self.name}.weight"])
+        weight = parameters[f"{self.name}.weight"]
+        # Kept products know their weights by identity, so those must not be padded.
+        narrow = weight.is_cuda and self.outputs % ALIGNED != 0 and not isinstance(x, KeptProducts)
+        h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
         if self.self_weight:
             own = parameters[f"{self.name}.self_weight"]
-            if isinstance(x, Tensor) and x.dim() == 3 and len(x) == len(h):
+            if isinstance(x, Tensor) and x.dim() == 3 and len(x) == len(h) and not narrow:
                 h = h.baddbmm_(x, own)  # the sum is part of the product
             else:
-                h += x @ own
+                h += aligned_product(x, own) if narrow else x @ own
         norm = self._norm(parameters, running) if self.batch_norm else None
         return finish(h, parameters[f"{self.name}.bias"], norm, self.activate, noise, number, training)
 

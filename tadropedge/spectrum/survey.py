@@ -50,7 +50,7 @@ class Survey:
         """Entries of a triangular factor: a few a node, and the full last front."""
         return 10 * self.nodes + self.separator**2 // 2
 
-    def rungs(self, solver: str = "auto", cuda: bool = False) -> tuple[str, ...]:
+    def rungs(self, solver: str = "auto") -> tuple[str, ...]:
         """The names of the solvers to try, in order. A solver asked for by name is the only one.
 
         >>> Survey(100, 300, 0, 0, 30).rungs(), Survey(160_000, 240_000, 0, 0, 200).rungs()
