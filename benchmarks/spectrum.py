@@ -1,8 +1,8 @@
 """The lowest eigenvectors of large graphs: ours against the calls people make, each in a process of its own.
 
-A run that does not finish within the time limit counts as that limit. Peak memory is that of the whole process, or of
-the GPU, where ours runs alone and after a warm-up. The residual is ‖L V − V Λ‖, and the rank correlation is that of the
-weights with those of a much tighter solution of ours.
+A run that does not finish within the time limit counts as that limit; of short runs the best of three counts. Peak
+memory is that of the whole process, or of the GPU, where ours runs alone and after a warm-up. The residual is
+‖L V − V Λ‖, and the rank correlation is that of the weights with those of a much tighter solution of ours.
 
     python benchmarks/spectrum.py [--device cuda] [--limit 240] [--graphs pubmed com-dblp] [--out FILE]
     python benchmarks/spectrum.py --growth [--device cuda] [--out FILE]
@@ -41,6 +41,7 @@ TIGHT = 1e-13  # the tolerance of the reference
 CAREFUL = 0.05  # and, where rounding is the limit already, its share of that: a tenth of the usual one
 GRAPHS = {"pubmed": 3, "email-enron": 7, "com-dblp": 7, "road": 7, "power-law": 7}
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+REPEATS, SHORT = 3, 10.0  # runs of up to so many seconds are repeated
 TODAY = ("eigsh SA", "eigsh sigma", "lobpcg, smoothed AMG")  # what people call now
 
 
@@ -105,16 +106,21 @@ def answer(name: str, q: int, laplacian: str, method: str, device: str, options:
     if device == "cuda":
         ours(graph, q, laplacian, device, 1e-8)  # compiles kernels, wakes the device
         torch.cuda.reset_peak_memory_stats()
-    start, local = time.perf_counter(), np.zeros(graph.num_nodes)
-    if mine:
-        vectors, local = (
-            ours(graph, q, laplacian, device, 1e-8) if method == OURS else tight(graph, q, laplacian, device)
-        )
-    else:
-        L = scipy_laplacian(graph.adjacency(), normed=normalized).tocsr()
-        degrees = np.asarray(graph.adjacency().sum(axis=1)).ravel()
-        vectors = PEERS[method](L, degrees, q, normalized)
-    seconds, peak = time.perf_counter() - start, peak_memory()
+    seconds = np.inf
+    for _ in range(REPEATS):  # short runs are repeated, and the shortest counts: other work only adds to a time
+        start, local = time.perf_counter(), np.zeros(graph.num_nodes)
+        if method == OURS:
+            vectors, local = ours(graph, q, laplacian, device, 1e-8)
+        elif method == REFERENCE:
+            vectors, local = tight(graph, q, laplacian, device)
+        else:
+            L = scipy_laplacian(graph.adjacency(), normed=normalized).tocsr()
+            degrees = np.asarray(graph.adjacency().sum(axis=1)).ravel()
+            vectors = PEERS[method](L, degrees, q, normalized)
+        seconds = min(seconds, time.perf_counter() - start)
+        if seconds > SHORT or method == REFERENCE:
+            break
+    peak = peak_memory()
     L = scipy_laplacian(graph.adjacency(), normed=normalized).tocsr()
     image = L @ vectors
     low, high = graph.pairs.numpy()

@@ -200,9 +200,13 @@ def cell(*, difference, p_value, best=0.881, dropedge=0.880):
     ],
 )
 def test_the_verdicts_on_table1_follow_from_its_rows(rows, statuses):
-    verdicts = judge(rows, load_recipe("table1", "paper"))
+    recipe = load_recipe("table1", "paper")
+    one_cell = replace(recipe, settings={**recipe.settings, "cells": {"cora": ["gcn-2"]}})
+    verdicts = judge(rows, one_cell)
     assert [verdict.status for verdict in verdicts] == statuses
     assert "largest half-width 0.10 points (wanted: 0.15)" in verdicts[2].reason
+    assert judge(rows, recipe) == []  # one cell says nothing about all
+    assert judge(rows[:-1], one_cell) == []
 
 
 def test_table2_measures_the_competitors_beside_the_best_of_table1(made, monkeypatch, counted):

@@ -198,6 +198,12 @@ for nodes, features in ((7, 5), (300, 16)):
             answers.append(answer)
         for ours, theirs in zip(*answers, strict=True):
             assert torch.allclose(ours, theirs, atol=2e-4, rtol=1e-4), (activate, drop, normed, training)
+# One model on many subgraphs: its parameters have a trials axis of one.
+h, one = normal(3, 6, 4, dtype=torch.float32), [normal(1, 4, seed=seed, dtype=torch.float32) for seed in range(3)]
+for norm in (None, BatchNorm(one[1], one[2], torch.zeros(1, 1, 4), torch.ones(1, 1, 4))):
+    with torch.no_grad():
+        ours, theirs = (way(h.clone(), one[0], norm, True, None, 0, False) for way in (_fused, finish))
+    assert torch.allclose(ours, theirs, atol=1e-6)
 # A trial that diverged shows it: NaN passes through ReLU in both directions.
 for way in (finish, _fused):
     h = torch.full((3, 4, 2), float("nan"), requires_grad=True)

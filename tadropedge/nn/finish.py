@@ -78,18 +78,26 @@ def _fused(
 
     coins = None if noise is None else noise.coins(layer)
     parts = None
+    bias = _whole(bias, h)
     if norm is not None:
         mean, variance = norm.mean, norm.variance
         if training:
             with torch.no_grad():
                 mean, variance = batch_statistics(h, bias)
             norm.move(mean, variance, h.shape[1])
-        parts = Norm(mean, (variance + VARIANCE_FLOOR).rsqrt(), norm.gain, norm.shift)
+        norm = BatchNorm(_whole(norm.gain, h), _whole(norm.shift, h), norm.mean, norm.variance)
+        inverse = (variance + VARIANCE_FLOOR).rsqrt()
+        parts = Norm(_whole(mean, h), _whole(inverse, h), norm.gain, norm.shift)
     if not torch.is_grad_enabled():
         return finish_kernel(h, bias, parts, activate, coins)
     gain, shift = (None, None) if norm is None else (norm.gain, norm.shift)
     finished: Tensor = _Finished.apply(h, bias, gain, shift, parts, activate, coins)  # type: ignore[no-untyped-call]
     return finished
+
+
+def _whole(parameter: Tensor, h: Tensor) -> Tensor:
+    """A parameter that one model has for all subgraphs of ``h [T, N, F]``, once for each: kernels do not broadcast."""
+    return parameter if len(parameter) == len(h) else parameter.expand(len(h), *parameter.shape[1:]).contiguous()
 
 
 class _Finished(torch.autograd.Function):
