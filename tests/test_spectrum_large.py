@@ -168,3 +168,31 @@ def test_a_device_that_is_not_there():
     if not torch.cuda.is_available():
         with pytest.raises(TadropedgeError, match="device 'cuda' was asked for, but torch sees no GPU"):
             aggregate_resistance(path(5), 2, device="cuda")
+
+
+def weak_clusters(count, size, seed=0):
+    """Clusters joined by edges whose weights span four orders of magnitude."""
+    random, nodes = np.random.default_rng(seed), count * size
+    start = np.repeat(np.arange(count), 4 * size) * size
+    inside = start + random.integers(0, size, (2, len(start)))
+    step = np.arange(nodes - 1)[(np.arange(nodes - 1) + 1) % size > 0]
+    first = np.arange(count - 1) * size
+    between = np.concatenate((random.integers(0, nodes, (2, 3 * count)), np.stack((first, first + size))), axis=1)
+    pairs = np.concatenate((inside, np.stack((step, step + 1)), between), axis=1)
+    strength = 10 ** random.uniform(-4, 0, between.shape[1])
+    return tde.Graph.from_edge_index(pairs, nodes, np.concatenate((np.ones(pairs.shape[1] - len(strength)), strength)))
+
+
+def test_weak_edges_between_clusters_are_no_obstacle():
+    graph = weak_clusters(200, 20)
+    ours, theirs = (aggregate_resistance(graph, 3, solver=solver) for solver in ("davidson", "shift-invert"))
+    assert torch.allclose(ours, theirs, atol=2e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-42, 1e42])
+def test_a_common_factor_of_the_weights_does_not_matter(factor):
+    graph = weak_clusters(60, 20)
+    scaled = tde.Graph.from_edge_index(graph.pairs, graph.num_nodes, graph.weight * factor)
+    for solver in ("davidson", "shift-invert"):
+        ours = aggregate_resistance(scaled, 3, solver=solver)
+        assert torch.allclose(ours, aggregate_resistance(graph, 3, solver=solver), atol=2e-8)

@@ -26,6 +26,7 @@ COARSEST = 800  # nodes of the last level, which is solved densely
 SWEEPS = 3  # Chebyshev steps before and after the coarse correction
 SMOOTHED = (0.49, 1.96)  # the part of the spectrum of D⁻¹ L, which ends at 2, that the smoother takes care of
 MOST_LEVELS = 40
+STRONG = 0.1  # of the heaviest edge
 WORTH_THREADS = 50_000  # nodes
 
 
@@ -82,9 +83,11 @@ class Multigrid:
         off = row != col
         row, col, weight = row[off], col[off], weight[off]
         weight = weight * scale[row] * scale[col]
+        self.unit = float(weight.mean())  # float32 knows no weights of 1e-42
+        weight = weight / self.unit
         self.levels: list[Level] = []
         while n > COARSEST and len(self.levels) < MOST_LEVELS:
-            parent, count = aggregates(row, col, weight, n)
+            parent, count = aggregates(*_strong(row, col, weight, n), n)
             self.levels.append(_level(row, col, weight, n, parent, count))
             up, across = parent[row], parent[col]
             between = up != across
@@ -96,7 +99,7 @@ class Multigrid:
         """About ``L⁺ r`` for a float64 block ``[n, k]``; columns are scaled, so that none is lost in float32."""
         size = torch.linalg.vector_norm(r, dim=0).clamp(min=torch.finfo(r.dtype).tiny)
         x: Tensor = self.scale * self._cycle(0, self.scale * (r / size).float())
-        return x.to(r.dtype).mul_(size)
+        return x.to(r.dtype).mul_(size / self.unit)
 
     def _cycle(self, place: int, b: Tensor) -> Tensor:
         level = self.levels[place]
@@ -149,6 +152,13 @@ def aggregates(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor
         best = torch.zeros_like(aggregate).scatter_reduce(0, row, offer, "amax")
         aggregate = torch.where(aggregate > 0, aggregate, best)
     return aggregate - 1, int(aggregate.max())
+
+
+def _strong(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The edges that are not much weaker than the heaviest at either end: others must not hold aggregates together."""
+    heaviest = weight.new_zeros(n).scatter_reduce(0, row, weight, "amax")
+    strong = weight >= STRONG * torch.minimum(heaviest[row], heaviest[col])
+    return row[strong], col[strong], weight[strong]
 
 
 def _merged(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -16,7 +16,7 @@ from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
 GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
 BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two
 MOST_STEPS = 600
-TRIAL = 10  # steps with the diagonal alone, after which the rate is known
+TRIAL = 10  # steps with the diagonal alone between two looks at the rate
 MANY = 40  # steps to go that are worth building a hierarchy
 PATIENCE = 60  # steps without progress after which rounding, or the graph, has won
 
