@@ -171,6 +171,25 @@ def test_a_reduction_and_its_error_come_from_pairs():
     assert variance.reduction(other, other) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("values", "error", "holds"),
+    [
+        ([3.0, 2.0, 1.0], 0.1, True),
+        ([3.0, 3.1, 1.0], 0.1, True),  # up, but by less than two standard errors
+        ([3.0, 3.5, 1.0], 0.1, False),
+        ([3.0, 2.0, 1.0], 1.0, False),  # the ends cannot be told apart
+        ([1.0, 2.0, 3.0], 0.1, False),
+        ([3.0], 0.1, False),
+    ],
+)
+def test_what_falls_with_p_falls_by_more_than_its_errors(values, error, holds):
+    rows = [
+        {"dataset": "cora", "keep_prob": 0.2 * place, "x": value, "x_error": error}
+        for place, value in enumerate(values)
+    ]
+    assert variance.falls(rows[::-1], "x") == holds
+
+
 # -- Theorem 1 -------------------------------------------------------------------------------------------
 
 

@@ -86,7 +86,7 @@ def _rows(laplacian: str, found: Mapping[str, Sequence[Finished]], shares: Mappi
     return [
         {
             **{"laplacian": laplacian, "method": label, "kept_share": round(shares[label], 4), "seeds": len(runs)},
-            **{f"{kind}_{loss}": float(np.nanmean(measures[label, loss, kind])) for loss in LOSSES
+            **{f"{kind}_{loss}": _known_mean(measures[label, loss, kind]) for loss in LOSSES
                for kind in ("mean", "smallest")},
             **{f"{kind}_{loss}_{budget}": table[label] for (loss, kind, budget), table in judged.items()
                if label in table},
@@ -105,6 +105,12 @@ def _measure(runs: Sequence[Finished], loss: str, kind: str) -> Array:
     """A number of each curve ``[S]``; NaN where a run failed."""
     reduce = np.mean if kind == "mean" else np.min
     return np.array([np.nan if run.curves is None else reduce(run.curves[loss]) for run in runs], dtype=np.float64)
+
+
+def _known_mean(values: Array) -> float | None:
+    """The mean over the runs that did not fail; None where all did."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def _curves(runs: Sequence[Finished]) -> Row:
@@ -149,10 +155,12 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     for row in rows:
         line = [row["method"], row["laplacian"], f"{row['kept_share']:.3f}"]
         for loss in LOSSES:
-            line.append(f"{row[f'smallest_{loss}']:.4f}")
+            smallest = row[f"smallest_{loss}"]
+            line.append(NOTHING if smallest is None else f"{smallest:.4f}")
             for budget in BUDGETS:
                 gap = row.get(f"smallest_{loss}_{budget}")
-                line.append(NOTHING if gap is None else f"{gap['difference']:+.4f} (p {p_value(gap['p_value'])})")
+                undecided = gap is None or gap["difference"] is None
+                line.append(NOTHING if undecided else f"{gap['difference']:+.4f} (p {p_value(gap['p_value'])})")
         cells.append(line)
     columns = ["method", "Laplacian", "kept share"]
     for name in LOSSES.values():
