@@ -69,7 +69,8 @@ def feature_norm(x: Tensor) -> Tensor:
 class Movement:
     """For each draw ``[D]``: ‖E‖₂, ‖S − S'‖₂, the change of the output over ‖X‖, and the theorem's bound on it.
 
-    ``change`` is the mean over signals and ``most`` the largest, which is what a bound must hold for. ``trivial`` is 2 Π F_ℓ, which no change exceeds when |h| ≤ 1.
+    ``change`` is the mean over signals and ``most`` the largest, which is what a bound must hold for.
+    ``trivial`` is 2 Π F_ℓ, which no change exceeds when |h| ≤ 1.
     """
 
     error: Tensor

@@ -14,7 +14,7 @@ import numpy as np
 from tadropedge.compare.wording import NOTHING, p_value
 from tadropedge.paper.figures.convergence import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
-from tadropedge.paper.paired import Array, Gap, counted, gaps, surely_below
+from tadropedge.paper.paired import UNDECIDED, Array, Gap, counted, gaps, surely_below
 from tadropedge.paper.trainings import Repeats, Tally
 from tadropedge.search.study import POINTS, Finished
 from tadropedge.training.config import Architecture, Trial
@@ -158,9 +158,9 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
             smallest = row[f"smallest_{loss}"]
             line.append(NOTHING if smallest is None else f"{smallest:.4f}")
             for budget in BUDGETS:
-                gap = row.get(f"smallest_{loss}_{budget}")
-                undecided = gap is None or gap["difference"] is None
-                line.append(NOTHING if undecided else f"{gap['difference']:+.4f} (p {p_value(gap['p_value'])})")
+                gap = row.get(f"smallest_{loss}_{budget}", UNDECIDED)
+                known = gap["difference"] is not None
+                line.append(f"{gap['difference']:+.4f} (p {p_value(gap['p_value'])})" if known else NOTHING)
         cells.append(line)
     columns = ["method", "Laplacian", "kept share"]
     for name in LOSSES.values():

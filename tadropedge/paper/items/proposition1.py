@@ -192,8 +192,8 @@ def _matters(rows: Sequence[Row]) -> Verdict:
         "The bound validates that edges between clusters matter more than edges inside",
         IMPOSSIBLE,
         "the proof never uses that dropped edges lie inside: α + α' also bounds the distance when edges between "
-        f"clusters are dropped ({wrong} violations in {_checked(list(between.values()))}), and it is the smaller bound of the two "
-        f"in {smaller} of {len(pairs)} settings with as many edges dropped",
+        f"clusters are dropped ({wrong} violations in {_checked(list(between.values()))}), and it is the smaller "
+        f"bound of the two in {smaller} of {len(pairs)} settings with as many edges dropped",
     )
 
 

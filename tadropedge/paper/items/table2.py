@@ -215,7 +215,8 @@ def judge(rows: Sequence[Row]) -> list[Verdict]:
                 f"{dataset}: TADropEdge outperforms the five competitors",
                 REPRODUCED if best["accuracy"] > rival["accuracy"] else NOT_REPRODUCED,
                 f"{best['row']} {best['accuracy']:.3f} measured ({best['printed']:.3f} printed) against {rival['row']} "
-                f"{rival['accuracy']:.4f} ({rival['source']}); ours is the best of {best['looks']:,} looks at the test set{_looks(rival)}",
+                f"{rival['accuracy']:.4f} ({rival['source']}); ours is the best of {best['looks']:,} looks at the "
+                f"test set{_looks(rival)}",
             )
         )
     return verdicts

@@ -119,8 +119,10 @@ def _rows(
 
 
 def graph_means(fresh: Honest, method: str) -> tuple[float, float]:
-    """The mean over replicates of a method and of its reference, if it has one; a replicate that failed in one of the
-    two is left out of both. NaN where none is left."""
+    """The means over replicates of a method and of its reference; its own twice where it has none.
+
+    A replicate that failed in one of the two is left out of both. NaN where none is left.
+    """
     values = fresh.accuracy[method]
     reference = fresh.reference.get(method, values)
     used = ~np.isnan(values + reference)
