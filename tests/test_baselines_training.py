@@ -88,6 +88,16 @@ def test_a_trial_does_not_depend_on_its_batch(dataset, per_layer):
     close(together, mine.train(TRIALS[::-1])[::-1])
 
 
+@pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
+@pytest.mark.parametrize("method", list(NETWORKS))
+def test_alone_and_in_a_batch_a_trial_is_the_same_to_the_last_bit(method, dataset):
+    mine = lab(dataset(), epochs=8)
+    trials = [Trial(method, seed=seed, hidden=8) for seed in range(4)]
+    for one, other in zip(mine.train(trials), [mine.train([alone])[0] for alone in trials], strict=True):
+        for name in CURVES:
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
 def test_the_same_trials_again_are_the_same_to_the_last_bit():
     for one, other in zip(lab().train(TRIALS), lab().train(TRIALS), strict=True):
         for name in CURVES:

@@ -126,6 +126,8 @@ def test_misalignment_is_zero_for_functions_of_the_operator_and_at_most_eight():
         ([0.0, 1.0, -1.0], 0, 0.4, 0.125, 0.24),  # |λ − 2 λ²| at its stationary point 1/4
         ([0.0, 3.0, 0.0, -4.0], -1, 1, 9.0, 1.0),  # −T_3: 3 λ − 12 λ³ at the ends; Chebyshev is bounded by one
         ([1.0, 0.0, 0.0, 0.0], 0, 3, 0.0, 1.0),  # leading zeros
+        ([0.0, 1.0, -1.0, 1e-310], 0, 0.4, 0.125, 0.24),  # a leading coefficient that is none
+        ([0.0, 1e-310], 0, 1, 1e-310, 1e-310),
         ([1.0, 2.0, 3.0], 0.5, 0.5, 2.5, 2.75),  # one point
     ],
 )

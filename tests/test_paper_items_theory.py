@@ -27,7 +27,7 @@ from tadropedge.paper.items import (
 from tadropedge.paper.judge import mean_and_error, ranking
 from tadropedge.paper.perturbation import Case, compare, distances, largest_component
 from tadropedge.paper.recipe import load_recipe
-from tadropedge.paper.trained_filters import feature_norm, features, movement, trained_taps
+from tadropedge.paper.trained_filters import feature_norm, features, movement, movement_row, trained_taps
 from tadropedge.resistance import aggregate_resistance
 from tadropedge.shift import shift_operator
 
@@ -89,6 +89,13 @@ def test_components_of_the_datasets(tmp_path):
 def test_spreading_counts_components_as_scipy_does():
     for graph in graphs.ZOO.values():
         assert components.spread(graph) == graph.components.count
+
+
+def test_counts_that_differ_are_not_called_alike():
+    row = {"components": 78, "largest": 5, "smallest": 1, "isolated": 0, "by_spreading": 78}
+    assert "alike" in components.judge(row, [78, 5, 1], "Cora")[0].reason
+    told = components.judge({**row, "by_spreading": 77}, [78, 5, 1], "Cora")[0].reason
+    assert told == "78 components by SciPy's search, but 77 by spreading labels"
 
 
 # -- clustered graphs and weights ------------------------------------------------------------------------
@@ -162,6 +169,25 @@ def test_a_reduction_and_its_error_come_from_pairs():
     mine, other = np.array([1.0, 3.0, 2.0]), np.array([2.0, 6.0, 4.0])
     assert variance.reduction(mine, other) == pytest.approx((0.5, 0.0))
     assert variance.reduction(other, other) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "holds"),
+    [
+        ([3.0, 2.0, 1.0], 0.1, True),
+        ([3.0, 3.1, 1.0], 0.1, True),  # up, but by less than two standard errors
+        ([3.0, 3.5, 1.0], 0.1, False),
+        ([3.0, 2.0, 1.0], 1.0, False),  # the ends cannot be told apart
+        ([1.0, 2.0, 3.0], 0.1, False),
+        ([3.0], 0.1, False),
+    ],
+)
+def test_what_falls_with_p_falls_by_more_than_its_errors(values, error, holds):
+    rows = [
+        {"dataset": "cora", "keep_prob": 0.2 * place, "x": value, "x_error": error}
+        for place, value in enumerate(values)
+    ]
+    assert variance.falls(rows[::-1], "x") == holds
 
 
 # -- Theorem 1 -------------------------------------------------------------------------------------------
@@ -246,7 +272,10 @@ def test_movement_fits_the_filters_to_the_theorem():
     prob = torch.full((dataset.graph.num_edges,), 0.8)
     found = movement(taps, dataset, signals, prob, "gcn-residual", range(5))
     assert bool((found.change <= found.trivial).all())
-    assert bool((found.change <= found.bound).all())
+    assert bool((found.most <= found.bound).all())
+    alone = [movement(taps, dataset, signal[None], prob, "gcn-residual", range(5)).change for signal in signals]
+    torch.testing.assert_close(found.most, torch.stack(alone).amax(dim=0))
+    assert movement_row(found)["least_ratio"] == pytest.approx(float((found.bound / found.most).min()))
     low, high = found.constants["lowest"], found.constants["highest"]
     scaled = taps[0] / found.constants["largest_response"]
     assert float(response_bound(scaled, low, high).max()) == pytest.approx(1)
@@ -270,6 +299,19 @@ def test_proposition_one_holds_and_dropping_between_matters_where_clusters_are_c
     assert (
         verdicts["The bound validates that edges between clusters matter more than edges inside"].status == IMPOSSIBLE
     )
+
+
+def test_an_infinite_bound_checks_nothing():
+    made = clustered({"clusters": 2, "nodes": 6, "inside": 1.0, "between": 0.03}, seed=0)
+    nothing = torch.zeros(3, made.graph.num_edges, dtype=torch.bool)  # twelve components, two clusters
+    whole = proposition1.alpha_realizable(made.graph, made.clusters)
+    record = {"share": 1.0, "dropped": "inside", "count": 30, **proposition1._measured(whole, made, nothing)}
+    assert (record["infinite"], record["finite"], record["tightness"]) == (1, 0, None)
+    (row,) = proposition1.summary("two cliques", [[record]])
+    assert (row["subgraphs"], row["checked"], row["tightness"]) == (3, 0, None)
+    verdict = proposition1._holds([row])
+    assert verdict.status == NOT_REPRODUCED
+    assert verdict.reason == "violated in 0 of 0 subgraphs with a finite bound; it is infinite for 3 more"
 
 
 def test_masks_drop_exactly_as_many_candidates():

@@ -3,12 +3,22 @@ import pytest
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.recipe import Recipe, load_recipe
+from tadropedge.search.space import Choice
+from tadropedge.search.spaces import OWN
 
 
 def test_a_preset_adds_to_the_settings_and_the_fingerprint_follows_them():
     recipe = load_recipe("components", "quick")
     assert recipe["datasets"] == ["cora", "citeseer", "pubmed"]
     assert recipe.fingerprint != load_recipe("components", "paper").fingerprint
+
+
+def test_the_fingerprint_follows_the_search_spaces_of_competitors(monkeypatch):
+    before = {name: load_recipe(name, "paper").fingerprint for name in ("table1", "table2")}
+    monkeypatch.setitem(OWN["ptdnet"], "hidden", Choice((32,)))
+    after = {name: load_recipe(name, "paper").fingerprint for name in ("table1", "table2")}
+    assert after["table1"] == before["table1"]
+    assert after["table2"] != before["table2"]
 
 
 def test_an_unknown_preset_or_setting_is_named():

@@ -18,7 +18,7 @@ from tadropedge.errors import TadropedgeError, show
 
 Array = npt.NDArray[np.float64]
 
-NONLINEARITIES = {"relu": 1.0, "tanh": 1.0, "abs": 1.0, "identity": 1.0}  # C_σ; each maps 0 to 0
+NEGLIGIBLE = 1e-100  # a coefficient below this share of the largest is none: dividing by it overflows
 
 
 def lipschitz(taps: Tensor | Sequence[float], low: float, high: float) -> Tensor:
@@ -105,5 +105,6 @@ def _candidates(row: Array, low: float, high: float) -> Array:
     """Both ends and the stationary points. Points beside them do no harm, so no root must be told to be real."""
     slope = row[1:] * np.arange(1, len(row))
     scale = np.abs(slope).max(initial=0.0)
-    roots = np.roots(slope[::-1] / scale) if scale > 0 else np.empty(0)
+    shares = slope / scale if scale > 0 else slope
+    roots = np.roots(np.where(np.abs(shares) > NEGLIGIBLE, shares, 0.0)[::-1])
     return np.concatenate(([low, high], np.clip(roots.real, low, high)))

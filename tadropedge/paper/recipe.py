@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.search.spaces import method_space
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -43,9 +44,11 @@ class Recipe:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the result, the recipes it ``uses`` included."""
+        """A hash of everything that decides the result: also the recipes it ``uses``, its ``competitors``' spaces."""
         used = [load_recipe(name, self.preset).fingerprint for name in self.settings.get("uses", [])]
-        content = json.dumps([self.name, self.preset, dict(self.settings), dict(self.published), *used], sort_keys=True)
+        spaces = [method_space(method).table() for method in self.settings.get("competitors", {})]
+        own = [self.name, self.preset, dict(self.settings), dict(self.published)]
+        content = json.dumps([*own, *used, *spaces], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

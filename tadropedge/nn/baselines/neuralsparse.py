@@ -79,7 +79,8 @@ class NeuralSparse(Network):
         own, other = self.problem.times(parameters["edge.weight"]).chunk(2, dim=-1)
         hidden = entries.at_rows(own.contiguous()) + entries.at_cols(other.contiguous())
         hidden = (hidden + parameters["edge.bias"][:, None, :]).relu()
-        return (hidden @ parameters["edge.out"])[..., 0]
+        # A sum, not a product with one column: its rounding would depend on the number of trials.
+        return (hidden * parameters["edge.out"][:, None, :, 0]).sum(dim=-1)
 
     def _logits(self, parameters: Parameters, y: Tensor, noise: Noise | None) -> Tensor:
         shift: Sparse = self.problem.entries.normalized(y)

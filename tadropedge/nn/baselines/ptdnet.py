@@ -114,7 +114,17 @@ class PTDNet(Network):
         own, other = ends.chunk(2, dim=-1)
         hidden = entries.at_rows(own.contiguous()) + entries.at_cols(other.contiguous())
         hidden = (hidden + parameters[f"{name}.edge.bias"][:, None, :]).relu()
-        return (hidden @ parameters[f"{name}.edge.out"])[..., 0] + parameters[f"{name}.edge.shift"]
+        # A sum, not a product with one column: its rounding would depend on the number of trials.
+        return (hidden * parameters[f"{name}.edge.out"][:, None, :, 0]).sum(dim=-1) + parameters[f"{name}.edge.shift"]
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    """``1 / (1 + e^-x)``. On a CPU torch's own rounds the last entries of a tensor otherwise, so it sees the batch.
+
+    >>> sigmoid(torch.tensor([-200.0, 0.0, 200.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return 0.5 + 0.5 * (0.5 * x).tanh()
 
 
 def hard_concrete(log_alpha: Tensor, temperature: Tensor | None = None, uniform: Tensor | None = None) -> Tensor:
@@ -123,15 +133,15 @@ def hard_concrete(log_alpha: Tensor, temperature: Tensor | None = None, uniform:
     >>> hard_concrete(torch.tensor([-9.0, 0.0, 9.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    s = log_alpha.sigmoid()
+    s = sigmoid(log_alpha)
     if uniform is not None and temperature is not None:
-        s = ((uniform.logit() + log_alpha) / temperature).sigmoid()
+        s = sigmoid((uniform.logit() + log_alpha) / temperature)
     return (s * (ZETA - GAMMA) + GAMMA).clamp(0, 1)
 
 
 def expected_open(entries: Entries, log_alpha: Tensor, temperature: Tensor) -> Tensor:
     """The L0 term: the mean over all edges of the probability that a noisy gate is above 0, ``[T]``."""
-    probability = (log_alpha - temperature * math.log(-GAMMA / ZETA)).sigmoid()
+    probability = sigmoid(log_alpha - temperature * math.log(-GAMMA / ZETA))
     return torch.where(entries.edge, probability, 0.0).sum(dim=-1) / entries.edge.sum().clamp_min(1)
 
 

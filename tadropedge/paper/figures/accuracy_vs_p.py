@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,15 +51,20 @@ def panels(rows: Sequence[Row], title: str) -> bytes:
         return png(figure, title)
 
 
+def _percent(share: float | None) -> float:
+    """In per cent; NaN, which is not drawn, where nothing is known."""
+    return math.nan if share is None else 100 * share
+
+
 def _curve(axis: Axes, rows: Sequence[Row], colour: str, dashes: Any, label: str) -> None:
     """Means against p."""
-    p, means = [row["keep_prob"] for row in rows], [100 * row["mean"] for row in rows]
+    p, means = [row["keep_prob"] for row in rows], [_percent(row["mean"]) for row in rows]
     axis.plot(p, means, "o", linestyle=dashes, color=colour, linewidth=1.5, markersize=3, label=label)
 
 
 def _gaps(axis: Axes, rows: Sequence[Row], name: str, colour: str, dashes: Any, aside: float) -> None:
     """Paired differences against p with 95 % intervals, a little ``aside`` so that two of them can be told apart."""
     p = [row["keep_prob"] + aside for row in rows]
-    axis.plot(p, [100 * row[name]["difference"] for row in rows], "o", linestyle=dashes, color=colour, markersize=3)
+    axis.plot(p, [_percent(row[name]["difference"]) for row in rows], "o", linestyle=dashes, color=colour, markersize=3)
     for place, row in zip(p, rows, strict=True):
-        axis.plot([place] * 2, [100 * row[name]["low"], 100 * row[name]["high"]], color=colour, linewidth=1)
+        axis.plot([place] * 2, [_percent(row[name][end]) for end in ("low", "high")], color=colour, linewidth=1)

@@ -80,7 +80,7 @@ def judge(rows: Sequence[Row], recipe: Recipe) -> list[Verdict]:
         said, holds = [], False
         for laplacian in recipe["laplacians"]:
             found = [row[budget] for row in rows if row["laplacian"] == laplacian and budget in row]
-            above = sum(gap["difference"] > 0 for gap in found)
+            above = sum((gap["difference"] or 0) > 0 for gap in found)
             sure, worse = sum(map(surely_above, found)), sum(map(surely_below, found))
             holds = holds or (above >= recipe["almost_all"] * len(found) and sure > worse)
             said.append(f"{laplacian} Laplacian: mean above in {above} of {len(found)} scenarios, {counted(found)}")

@@ -67,6 +67,8 @@ def judge(row: Mapping[str, Any], printed: Sequence[int], name: str) -> list[Ver
     """The number of components, and the sizes of the largest and the smallest."""
     count, largest, smallest = (row[key] for key in COLUMNS)
     how = f"{count:,} components, by SciPy's search and by spreading labels alike"
+    if row["by_spreading"] != count:
+        how = f"{count:,} components by SciPy's search, but {row['by_spreading']:,} by spreading labels"
     how += f"; {row['isolated']} of them are isolated nodes" if row["isolated"] else ""
     return [
         counted(f"{name} has {printed[0]:,} disjoint components", count, printed[0], how),

@@ -88,4 +88,6 @@ def judge(worst: Mapping[str, Mapping[str, Mapping[str, Gap]]]) -> list[Verdict]
 
 def _shown(gap: Gap) -> str:
     """A difference in points with half the width of its interval."""
+    if gap["difference"] is None:
+        return "undecided"
     return f"{100 * gap['difference']:+.2f} ± {50 * (gap['high'] - gap['low']):.2f}".replace("-", "−")

@@ -199,6 +199,7 @@ def _cell_rows(
         for row in make_rows(search.laboratory, table, fresh):
             own: Any = plain(row)
             own["backbone"] = cell.backbone
+            own["val_accuracy"] = round(fresh.chosen[row.method].val_accuracy, 6)
             rows.append(_row(own, bench.recipe, laplacian if adaptive(row.method) else None))
     return rows, whole
 
@@ -218,6 +219,7 @@ def _row(row: Any, recipe: Recipe, laplacian: str | None) -> Row:
         "paper_protocol": {**row["paper_protocol"], "best_test": found},
         "short": None if printed is None else round(max(0.0, printed - found), 6),
         "honest": row["honest"],
+        "val_accuracy": row["val_accuracy"],  # of the trial that the honest protocol chose
         "settings": row["settings"],
     }
 

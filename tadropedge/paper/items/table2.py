@@ -2,6 +2,9 @@
 
 Competitors are searched in spaces of their own with the same number of trials, and judged by both protocols. Where a
 preset leaves a dataset out, its rows show the printed numbers and say so.
+
+The paper's protocol takes the best test accuracy over all strategies, depths and Laplacians. The honest mean comes from
+the one of them whose chosen trial has the best validation accuracy: the test set has no say in it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from tadropedge.compare.statistics import honest_rows
-from tadropedge.compare.wording import NOTHING, percent
+from tadropedge.compare.wording import NOTHING, percent, plus_minus
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.document import read_document
 from tadropedge.paper.figures.table2 import draw
@@ -22,10 +25,13 @@ from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
 from tadropedge.search.protocol import adaptive, paper
 from tadropedge.search.spaces import method_space
+from tadropedge.training.baselines import MOST_STEPS
 from tadropedge.training.laboratory import Laboratory
 
 Row = dict[str, Any]
 
+HONEST = ("mean", "low", "high", "seeds")  # what is shown of the honest protocol
+NAMES = ("method", "layers", "laplacian")
 TOLERANCE = 0.01  # below the printed accuracy of a competitor
 
 
@@ -36,10 +42,19 @@ def run(bench: Bench) -> Item:
     rivals, whole = _competitors(bench, clock)
     rows = [*_ours(recipe, measured), *rivals]
     notes = [
-        "TADropEdge: the best test accuracy over strategies, depths and Laplacians, as the paper takes it.",
+        "TADropEdge: the best test accuracy over strategies, depths and Laplacians, as the paper takes it. Its honest "
+        "mean is that of the strategy, depth and Laplacian whose chosen trial is best on validation nodes.",
         source,
         "Competitors have two layers and search spaces of their own (tadropedge/search/spaces.py).",
+        "Budgets differ: a best test accuracy is the best of as many looks at the test set as its row says, and "
+        "TADropEdge has more of them than a competitor. No such choice is behind the honest mean.",
+        f"An epoch of FastGCN, AS-GCN and GraphSAGE is at most {MOST_STEPS} mini-batches.",
     ]
+    if any(row["source"] == "measured" and row["honest_mean"] is None for row in rows):
+        notes.append(
+            "Without an honest mean: fresh trainings that failed, or rows of table1 without validation accuracies "
+            "(tadropedge reproduce table1 --again adds them)."
+        )
     if any(row["source"] == "printed" for row in rows):
         notes.append("Rows with source “printed” show the paper's number: these methods were not run here.")
     settings = {"settings": _settings(recipe), "seconds_of": clock.seconds, "trained_on": clock.trained_on}
@@ -81,16 +96,30 @@ def _ours(recipe: Recipe, measured: Sequence[Mapping[str, Any]]) -> list[Row]:
             if not mine:
                 continue
             best = max(mine, key=lambda row: row["paper_protocol"]["best_test"])
+            chosen = best_on_validation(mine)
             rows.append(
                 {
                     **{"row": title, "dataset": dataset, "source": "measured"},
                     "printed": printed_accuracy(recipe, title, dataset),
                     "accuracy": best["paper_protocol"]["best_test"],
-                    "honest_mean": best["honest"]["mean"],
-                    **{name: best[name] for name in ("method", "layers", "laplacian")},
+                    **{f"honest_{name}": chosen and chosen["honest"][name] for name in HONEST},
+                    **{name: best[name] for name in NAMES},
+                    **{f"honest_{name}": chosen and chosen[name] for name in NAMES},
+                    "looks": sum(row["paper_protocol"]["trials"] for row in mine),
                 }
             )
     return rows
+
+
+def best_on_validation(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The row whose chosen trial has the best validation accuracy; None where one does not tell it.
+
+    >>> best_on_validation([{"val_accuracy": 0.8}, {"val_accuracy": 0.9}]), best_on_validation([{}])
+    ({'val_accuracy': 0.9}, None)
+    """
+    if any(row.get("val_accuracy") is None for row in rows):
+        return None
+    return max(rows, key=lambda row: float(row["val_accuracy"]))
 
 
 def _competitors(bench: Bench, clock: Stopwatch) -> tuple[list[Row], bool]:
@@ -115,17 +144,19 @@ def _competitors(bench: Bench, clock: Stopwatch) -> tuple[list[Row], bool]:
         tally.add(search.count if now else 0)
         judged = honest_rows(fresh.accuracy, fresh.reference)
         for method, best in paper(table).items():
-            kept = {name: getattr(judged[method], name) for name in ("mean", "low", "high", "seeds")}
             found[method, dataset] = {
                 "accuracy": best.test_accuracy,
-                **{f"honest_{name}": value for name, value in kept.items()},
+                **{f"honest_{name}": getattr(judged[method], name) for name in HONEST},
+                "looks": len(table[method]),
             }
     rows = []
     for method, title in recipe["competitors"].items():
         for dataset in (column.lower() for column in recipe.published["columns"]):
             printed = printed_accuracy(recipe, title, dataset)
             row: Row = {"row": title, "dataset": dataset, "source": "printed", "printed": printed}
-            row |= {"accuracy": printed, "honest_mean": None, "method": method, "layers": 2, "laplacian": None}
+            row |= {"accuracy": printed, **{f"honest_{name}": None for name in HONEST}}
+            row |= {"method": method, "layers": 2, "laplacian": None}
+            row |= {"honest_method": method, "honest_layers": 2, "honest_laplacian": None, "looks": None}
             if (method, dataset) in found:
                 row |= {"source": "measured", **found[method, dataset]}
             rows.append(row)
@@ -184,10 +215,15 @@ def judge(rows: Sequence[Row]) -> list[Verdict]:
                 f"{dataset}: TADropEdge outperforms the five competitors",
                 REPRODUCED if best["accuracy"] > rival["accuracy"] else NOT_REPRODUCED,
                 f"{best['row']} {best['accuracy']:.3f} measured ({best['printed']:.3f} printed) against {rival['row']} "
-                f"{rival['accuracy']:.4f} ({rival['source']}); ours is the best of many looks at the test set",
+                f"{rival['accuracy']:.4f} ({rival['source']}); ours is the best of {best['looks']:,} looks at the "
+                f"test set{_looks(rival)}",
             )
         )
     return verdicts
+
+
+def _looks(rival: Row) -> str:
+    return "" if rival["looks"] is None else f", the other of {rival['looks']:,}"
 
 
 def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -196,10 +232,14 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
         [
             *(row["row"], row["dataset"], percent(row["printed"])),
             percent(row["accuracy"]) if row["source"] == "measured" else NOTHING,
-            percent(row["honest_mean"]),
+            NOTHING if row.get("looks") is None else f"{row['looks']:,}",
+            plus_minus(percent(row["honest_mean"]), row.get("honest_low"), row.get("honest_high")),
             row["source"],
         ]
         for row in rows
     ]
-    columns = ("row", "dataset", "printed (%)", "measured, best (%)", "honest mean (%)", "source")
-    return [Table("best test accuracy", columns, cells)]
+    columns = (
+        *("row", "dataset", "printed (%)", "measured, best (%)", "looks at the test set"),
+        *("honest mean, 95 % interval (%)", "source"),
+    )
+    return [Table("best test accuracy, and the honest mean", columns, cells)]

@@ -95,11 +95,9 @@ def _rows(
     bounds: Sequence[float],
 ) -> list[Row]:
     """One row a method; entry g of every list is graph g."""
-    accuracy = {method: np.array([np.nanmean(one.accuracy[method]) for one in fresh]) for method in recipe["methods"]}
-    reference = {
-        method: np.array([np.nanmean(one.reference[method]) for one in fresh])
-        for method in filter(adaptive, recipe["methods"])
-    }
+    means = {method: np.array([graph_means(one, method) for one in fresh]) for method in recipe["methods"]}
+    accuracy = {method: pairs[:, 0] for method, pairs in means.items()}
+    reference = {method: pairs[:, 1] for method, pairs in means.items() if adaptive(method)}
     judged = honest_rows(accuracy, reference)
     return [
         {
@@ -113,11 +111,22 @@ def _rows(
             "bayes_high": float(np.max(bounds)),
             **{"graphs": len(bounds), "trials": recipe["trials"], "seeds_per_graph": recipe["seeds"]},
             "best_by_graph": [round(float(value), 4) for value in best[method]],
-            "honest_by_graph": [round(float(value), 4) for value in accuracy[method]],
+            "honest_by_graph": [None if np.isnan(value) else round(float(value), 4) for value in accuracy[method]],
             "bayes_by_graph": [round(value, 4) for value in bounds],
         }
         for method in recipe["methods"]
     ]
+
+
+def graph_means(fresh: Honest, method: str) -> tuple[float, float]:
+    """The means over replicates of a method and of its reference; its own twice where it has none.
+
+    A replicate that failed in one of the two is left out of both. NaN where none is left.
+    """
+    values = fresh.accuracy[method]
+    reference = fresh.reference.get(method, values)
+    used = ~np.isnan(values + reference)
+    return (float(values[used].mean()), float(reference[used].mean())) if used.any() else (np.nan, np.nan)
 
 
 def judge(rows: Sequence[Row]) -> list[Verdict]:

@@ -169,9 +169,9 @@ def judge_networks(rows: Sequence[Row]) -> list[Verdict]:
         judged(
             "The output changes by at most C ‖E‖ ‖X‖ to first order",
             least >= 1,
-            f"the bound is {least:,.0f} times the measured change at least and {np.median(ratios):,.0f} times in the "
-            f"median setting; it is below the trivial bound 2 Π F_ℓ ‖X‖ in {informative:.0%} of the draws, and "
-            f"‖E‖ < 1, where a first-order term can lead, in {small:.0%}",
+            f"the bound is {least:,.0f} times the change of the signal that moves most at least and "
+            f"{np.median(ratios):,.0f} times in the median setting; it is below the trivial bound 2 Π F_ℓ ‖X‖ in "
+            f"{informative:.0%} of the draws, and ‖E‖ < 1, where a first-order term can lead, in {small:.0%}",
         ),
         judged(
             "Subgraphs of smaller ‖E‖ have outputs that are closer",

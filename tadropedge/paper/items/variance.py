@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +20,7 @@ from tadropedge.nn.layers import Sparse
 from tadropedge.paper.clustered import resistance
 from tadropedge.paper.figures import variance as figures
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.judge import CLEAR, judged
+from tadropedge.paper.judge import CLEAR, judged, mean_and_error
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.laboratory import make_task
@@ -120,11 +122,12 @@ class Meter:
 
 def _columns(what: str, mine: Terms, same_p: Terms, same_budget: Terms) -> dict[str, float]:
     """The columns of one quantity: ours, DropEdge's, and by how much ours is less, with standard errors."""
-    columns = {what: float(mine.mean()), f"{what}_error": float(mine.std(ddof=1) / len(mine) ** 0.5)}
+    columns = dict(zip((what, f"{what}_error"), mean_and_error(mine), strict=True))
     for how, other in (("same_p", same_p), ("same_budget", same_budget)):
         less, error = reduction(mine, other)
         columns |= {
             f"{what}_dropedge_{how}": float(other.mean()),
+            f"{what}_dropedge_{how}_error": mean_and_error(other)[1],
             f"{what}_reduction_{how}": less,
             f"{what}_reduction_{how}_error": error,
         }
@@ -160,8 +163,22 @@ def _ends(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
     return [(name, found[0], found[-1]) for name, found in mine.items()]
 
 
+def falls(rows: Sequence[Row], key: str) -> bool:
+    """Whether a quantity falls with p on every dataset: clearly from end to end, and never clearly up in between."""
+
+    def clearly_above(one: Row, other: Row) -> bool:
+        room = CLEAR * math.hypot(one[f"{key}_error"], other[f"{key}_error"])
+        return bool(one[key] - other[key] > room)
+
+    for name, low, high in _ends(rows):
+        mine = sorted((row for row in rows if NAMES[row["dataset"]] == name), key=lambda row: float(row["keep_prob"]))
+        if not clearly_above(low, high) or any(clearly_above(b, a) for a, b in itertools.combinations(mine, 2)):
+            return False
+    return True
+
+
 def _rises(rows: Sequence[Row]) -> Verdict:
-    """Whether DropEdge's variance falls with p."""
+    """Whether DropEdge's variance falls with p, by more than its errors."""
     key = "variance_dropedge_same_p"
     tops = {}
     for name, *_ in _ends(rows):
@@ -173,7 +190,7 @@ def _rises(rows: Sequence[Row]) -> Verdict:
     )
     return judged(
         "The variance of DropEdge increases as p decreases",
-        all(tops[name] is low for name, low, _ in _ends(rows)),
+        falls(rows, key),
         f"smallest p, the p of the largest variance, largest p: {said}; with few edges left there is little to vary",
     )
 
@@ -211,14 +228,15 @@ def _printed(rows: Sequence[Row], name: str, printed: float) -> Verdict:
 
 
 def _grows(rows: Sequence[Row], what: str) -> Verdict:
-    """Whether the reduction at the same p is larger at the smallest p than at the largest."""
+    """Whether the reduction at the same p falls with p, by more than its errors."""
     key = f"{what}_reduction_same_p"
     said = ", ".join(
-        f"{name} {low[key]:.1%} at p = {low['keep_prob']:g} and {high[key]:.1%} at p = {high['keep_prob']:g}"
+        f"{name} {low[key]:.1%} ± {low[f'{key}_error']:.1%} at p = {low['keep_prob']:g} and "
+        f"{high[key]:.1%} ± {high[f'{key}_error']:.1%} at p = {high['keep_prob']:g}"
         for name, low, high in _ends(rows)
     )
     return judged(
         f"The reduction of the {WORDS[what]} increases with decreasing p",
-        all(low[key] > high[key] for _, low, high in _ends(rows)),
+        falls(rows, key),
         said,
     )
