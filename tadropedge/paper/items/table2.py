@@ -19,7 +19,8 @@ from tadropedge.paper.figures.table2 import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.items import table1
 from tadropedge.paper.recipe import Recipe, load_recipe
-from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
+from tadropedge.paper.stopwatch import Stopwatch
+from tadropedge.paper.trainings import Search, Tally, UnfinishedError, no_training
 from tadropedge.search.protocol import adaptive, paper
 from tadropedge.search.spaces import method_space
 from tadropedge.training.laboratory import Laboratory
@@ -112,7 +113,7 @@ def _competitors(bench: Bench, clock: Stopwatch) -> tuple[list[Row], bool]:
         except UnfinishedError:  # it belongs to another part
             whole = False
             continue
-        tally.add(search.count if now else 0)
+        tally.finish()
         judged = honest_rows(fresh.accuracy, fresh.reference)
         for method, best in paper(table).items():
             kept = {name: getattr(judged[method], name) for name in ("mean", "low", "high", "seeds")}
@@ -132,7 +133,7 @@ def _competitors(bench: Bench, clock: Stopwatch) -> tuple[list[Row], bool]:
     return rows, whole
 
 
-def _nothing(_: object) -> None:
+def _nothing(*_: object) -> None:
     """Nothing is timed or shown where nothing is trained."""
 
 
