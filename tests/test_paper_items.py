@@ -377,6 +377,7 @@ def test_tables_hold_words_alone_and_figures_are_pictures(name, made):
         assert table.rows
         assert all(len(line) == len(table.columns) for line in table.rows)
         assert all(isinstance(cell, str) and cell not in ("None", "nan") for line in table.rows for cell in line)
+    assert all(item_module(name).tables([one]) for one in item.rows)  # a damaged row is found by showing it alone
     assert item.figures
     assert all(png.startswith(b"\x89PNG") for png in item.figures.values())
     assert not any(isinstance(value, float) and math.isnan(value) for one in item.rows for value in one.values())
