@@ -1,8 +1,11 @@
 """The items with trainings at tiny size: their rows, their verdicts, their pictures, and what is not trained twice."""
 
+import json
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +16,7 @@ from conftest import data_root
 from tiny_recipes import tiny
 
 from tadropedge.errors import TadropedgeError
+from tadropedge.paper import stopwatch
 from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
 from tadropedge.paper.items.table1_claims import judge
@@ -131,7 +135,7 @@ def test_table1_in_parts_is_the_whole_in_the_end(made, tmp_path):
     assert second.rows == whole.rows
     assert set(second.run["seconds_of"]) == {"karate", "clusters"}
     assert len(second.run["trained_on"]) == 1
-    assert "cores" in second.run["trained_on"][0]
+    assert re.fullmatch(r".*cores.*; torch \d.*; commit .+", second.run["trained_on"][0])
     phases = {f"{phase}, {name}" for phase in ("search", "retraining") for name in ("combinatorial", "normalized")}
     assert all(set(seconds) == phases for seconds in second.run["seconds_of"].values())
     with pytest.raises(TadropedgeError, match="no part 'cora' in this recipe; take a dataset or one of karate/gcn-2"):
@@ -151,6 +155,18 @@ def test_table1_takes_more_seeds_until_the_differences_are_known_well_enough():
     assert needed(width / 2) == math.ceil(1.1 * 4 * 4)
     assert needed(width / 2, most=7) == 7
     assert needed(0.0) == 4  # nothing is wanted
+
+
+def test_progress_never_exceeds_its_total_nor_goes_backwards_when_seeds_are_added(tmp_path, monkeypatch):
+    one, seen = tiny("table1"), []
+    monkeypatch.setattr(Search, "_seeds_needed", lambda self, seeds, fresh: 5)
+    settings = {**one.settings, "cells": {"karate": ["gcn-2"]}, "seeds": {"karate": [2, 5]}}
+    recipe = replace(one, settings=settings)
+    table1.run(Bench(recipe, tmp_path, report=lambda _, done, total: seen.append((done, total))))
+    assert seen[0] == (0, 8 * 2 + (2 + 2 * 3 * 2) * 2)
+    assert seen[-1] == (8 * 2 + (2 + 2 * 3 * 2) * 5,) * 2
+    assert all(done <= total for done, total in seen)
+    assert all(before <= after for column in zip(*seen, strict=True) for before, after in pairwise(column))
 
 
 def test_table1_in_parts_by_laplacian(made, tmp_path):
@@ -339,6 +355,36 @@ def test_inverse_is_compared_on_every_dataset(made):
     assert "clusters" in item.verdicts[0].reason
 
 
+@pytest.mark.parametrize("name", ["convergence", "accuracy-vs-p", "inverse"])
+def test_fixed_settings_name_the_machine_that_trained_also_after_a_resume(name, made, monkeypatch):
+    folder, run = made(name).folder, made(name).item.run
+    parts = {"convergence": {"combinatorial"}, "accuracy-vs-p": {"combinatorial", "normalized"}}
+    both = {f"{dataset}/{laplacian}" for dataset in ("karate", "clusters") for laplacian in tiny(name)["laplacians"]}
+    assert set(run["seconds_of"]) == parts.get(name, both)
+    assert all(set(phases) == {"training"} for phases in run["seconds_of"].values())
+    assert len(run["trained_on"]) == 1
+    monkeypatch.setattr(stopwatch, "machine", lambda device: "another machine")
+    again = item_module(name).run(bench(name, folder)).run
+    assert (again["seconds_of"], again["trained_on"]) == (run["seconds_of"], run["trained_on"])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({}, "lacks 'seconds', found nothing"),
+        ([], r"must be an object, got \[\]"),
+        ({"seconds": {"cora": 3}, "trained_on": []}, ": seconds.cora must be an object, got 3"),
+        ({"seconds": {}, "trained_on": 5}, ": trained_on must be a list, got 5"),
+    ],
+)
+def test_a_damaged_stopwatch_is_one_line(content, words, tmp_path):
+    path = tmp_path / "studies" / "convergence-quick.seconds.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(content))
+    with pytest.raises(TadropedgeError, match=f"^{path.name} ?{words}$"):
+        convergence.run(bench("convergence", tmp_path))
+
+
 def test_inverse_is_worst_where_it_is_surely_below_both():
     p = [0.3, 0.7]
     noise = 0.001 * np.arange(8)
@@ -385,6 +431,7 @@ def test_tables_hold_words_alone_and_figures_are_pictures(name, made):
         assert table.rows
         assert all(len(line) == len(table.columns) for line in table.rows)
         assert all(isinstance(cell, str) and cell not in ("None", "nan") for line in table.rows for cell in line)
+    assert all(item_module(name).tables([one]) for one in item.rows)  # a damaged row is found by showing it alone
     assert item.figures
     assert all(png.startswith(b"\x89PNG") for png in item.figures.values())
     assert not any(isinstance(value, float) and math.isnan(value) for one in item.rows for value in one.values())

@@ -190,8 +190,31 @@ def test_parts_make_an_item_that_says_what_is_missing(tmp_path):
     document = reproduce("table1", Run(tmp_path, say=said.append))
     assert document["table1"].complete
     assert not said
-    with pytest.raises(TadropedgeError, match="--part 'clusters' belongs to table1 alone, got 'table2'"):
-        reproduce("table2", Run(tmp_path, parts=("clusters",)))
+    for name in ("convergence", "all"):
+        with pytest.raises(TadropedgeError, match=f"--part 'clusters' belongs to table1 or table2, got '{name}'"):
+            reproduce(name, Run(tmp_path, parts=("clusters",)))
+
+
+def test_table2_takes_parts_and_refuses_others_before_any_work(copied, tmp_path, monkeypatch):
+    monkeypatch.setattr(Laboratory, "train", never)
+    assert reproduce("table2", Run(copied, parts=("karate",), say=_ignored))["table2"].complete
+    with pytest.raises(TadropedgeError, match="no part 'clusters' in this recipe; take one of karate"):
+        reproduce("table2", Run(tmp_path / "new", parts=("clusters",)))
+
+
+def test_another_preset_replaces_nothing_unless_asked(copied, monkeypatch, capsys):
+    before = (copied / "results.json").read_bytes()
+    for name in ("convergence", "all"):
+        arguments = ["tadropedge", "reproduce", name, "--preset", "paper", "--out", str(copied)]
+        monkeypatch.setattr(sys, "argv", arguments)
+        with pytest.raises(SystemExit) as error:
+            tadropedge.cli.run()
+        assert error.value.code == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert "with preset 'quick', and 'paper' would replace it; take --again, or another --out" in line
+        assert (copied / "results.json").read_bytes() == before
+    document = reproduce("convergence", Run(copied, "paper", again=True, say=_ignored))
+    assert document["convergence"].run["preset"] == "paper"
 
 
 def test_a_quick_verdict_says_so_and_one_that_loses_nothing_does_not(monkeypatch, tmp_path):
@@ -279,6 +302,25 @@ def test_the_command_ends_with_verdicts_and_the_page(copied):
     assert set(answer) == {"table2", "verdicts", "notes", "figures", "run"}
 
 
+def test_the_stored_command_names_no_folder(tmp_path):
+    out = ("--out", tmp_path / "here", "--data-root", tmp_path)
+    result = cli("reproduce", "convergence", *out, "--seed", "3", "--device", "cpu", "--json")
+    assert result.exit_code == 0, result.output
+    command = json.loads(result.stdout)["run"]["convergence"]["command"]
+    assert command == "tadropedge reproduce convergence --preset quick --device cpu --seed 3"
+    assert str(tmp_path) not in (tmp_path / "here" / "results.json").read_text()
+
+
+@pytest.mark.parametrize("line", ['{"op_code": 99, "worker_id": "x"}', "5", "{}", '{"op_code": 0}'])
+def test_a_journal_that_optuna_did_not_write_is_one_line(copied, line):
+    with (copied / "studies" / "convergence.journal").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(
+        TadropedgeError, match=r"^cannot open .*convergence.journal': a line is no operation of Optuna$"
+    ):
+        reproduce("convergence", Run(copied, again=True, say=_ignored))
+
+
 def test_report_writes_the_page_of_such_a_folder_again(copied):
     before = (copied / "report.html").read_bytes()
     for name in ("report.html", "README.md"):
@@ -296,6 +338,7 @@ def test_report_writes_the_page_of_such_a_folder_again(copied):
         (["tabel1"], "unknown item of the paper 'tabel1'; choose from table1, .*did you mean 'table1'.*"),
         (["table1", "--preset", "fast"], "unknown preset 'fast'; choose from quick, paper"),
         (["table1", "--part", "coar"], "no part 'coar' in this recipe; take a dataset or one of karate/gcn-2, .*"),
+        (["table1", "--seed", "-1"], "seed must be a whole number of at least 0, got -1"),
         (["table1", "--device", "tpu"], "device 'tpu' is not here; choose from auto, cpu.*"),
     ],
 )
@@ -325,6 +368,17 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path, monke
         (lambda d: d["notes"].update(table3=[]), "notes.table3 belongs to no item"),
         (lambda d: d["run"]["table1"].pop("seed"), "run.table1 lacks 'seed'"),
         (lambda d: d["run"]["table1"].update(seconds="long"), "run.table1.seconds must be a number, got 'long'"),
+        (lambda d: d["table1"][2].pop("printed"), r"table1\[2\] lacks 'printed'"),
+        (lambda d: d["table1"][1].update(honest=None), r"table1\[1\] cannot be shown: "),
+        (lambda d: d["convergence"][3].pop("kept_share"), r"convergence\[3\] lacks 'kept_share'"),
+        (lambda d: d["run"]["table1"].update(trained_on=5), "run.table1.trained_on must be a list, got 5"),
+        (lambda d: d["run"]["table1"].update(trained_on=[5]), r"run.table1.trained_on\[0\] must be a text"),
+        (lambda d: d["run"]["table1"].update(complete="no"), "run.table1.complete must be true or false, got 'no'"),
+        (lambda d: d["run"]["table1"].update(quick=None), "run.table1.quick must be true or false, got None"),
+        (lambda d: d["run"]["table1"].update(cells=3), "run.table1.cells must be a text"),
+        (lambda d: d["run"]["table1"].update(seconds_of={"cora": 3}), "run.table1.seconds_of.cora must be an object"),
+        (lambda d: d["figures"].update(table1=["../x.png"]), r"figures.table1\[0\] must be the name of a file without"),
+        (lambda d: d["figures"].update(table1=["/etc/x"]), r"figures.table1\[0\] must be the name of a file without"),
         (lambda d: d["run"]["table1"].update(preset="fast"), "unknown preset at results.json: run.table1 'fast'"),
     ],
 )

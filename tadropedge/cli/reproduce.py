@@ -43,14 +43,17 @@ def reproduce_command(
     Example: tadropedge reproduce table1 --preset quick --out reproduction
     """
     names = named_items(name)
-    command = shlex.join(["tadropedge", *sys.argv[1:]])
+    # Folders are of this machine alone: they have no place in results.
+    chosen = ["--preset", preset, *(word for part in parts or () for word in ("--part", part))]
+    command = shlex.join(["tadropedge", "reproduce", name, *chosen, "--device", device, "--seed", str(seed)])
     place = chosen_device(device)
     try:
         with live_progress(as_json) as report:
             run = Run(out, preset, place, data_root, seed, parts or (), again, command, report, _say)
             document = reproduce(name, run)
     except KeyboardInterrupt:
-        print(f"\nstopped; finished trainings are kept. Go on with: {command}", file=sys.stderr)
+        same = shlex.join(["tadropedge", *sys.argv[1:]])
+        print(f"\nstopped; finished trainings are kept. Go on with: {same}", file=sys.stderr)
         raise typer.Exit(130) from None
     mine = {item: document[item] for item in names if item in document}
     if as_json:

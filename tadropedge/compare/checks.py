@@ -48,6 +48,13 @@ def text(value: object, where: str) -> str:
     return value
 
 
+def flag(value: object, where: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise TadropedgeError(f"{where} must be true or false, got {short(value)}")
+    return value
+
+
 def whole(value: object, where: str) -> int:
     """A whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

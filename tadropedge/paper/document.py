@@ -10,21 +10,30 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tadropedge.compare.checks import each, mapping, members_of, number, text, whole
+from tadropedge.compare.checks import each, flag, mapping, members_of, number, short, text, whole
 from tadropedge.compare.results import plain, read_json, write_json
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import write_atomic
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.recipe import PRESETS
-from tadropedge.paper.registry import ITEMS
+from tadropedge.paper.registry import ITEMS, item_module
+from tadropedge.paper.stopwatch import seconds_by_part
 
 SECTIONS = ("verdicts", "notes", "figures", "run")
 RUN_TEXTS = ("preset", "fingerprint", "commit", "machine", "device", "command")
+RUN_OPTIONAL: dict[str, Callable[[object, str], object]] = {
+    "complete": flag,
+    "quick": flag,
+    "cells": text,
+    "seconds_of": seconds_by_part,
+    "trained_on": partial(each, text),
+}
 
 
 @dataclass(frozen=True)
@@ -83,10 +92,10 @@ def parse_document(content: object, name: str = "results") -> Document:
                 raise TadropedgeError(f"{name}: {part}.{item} belongs to no item, found {', '.join(items) or 'none'}")
     return {
         item: Entry(
-            each(mapping, top[item], f"{name}: {item}"),
+            _rows(item, top[item], f"{name}: {item}"),
             each(_verdict, _part(parts, "verdicts", item, name), f"{name}: verdicts.{item}"),
             each(text, _part(parts, "notes", item, name), f"{name}: notes.{item}"),
-            each(text, _part(parts, "figures", item, name), f"{name}: figures.{item}"),
+            each(_file, _part(parts, "figures", item, name), f"{name}: figures.{item}"),
             _run(_part(parts, "run", item, name), f"{name}: run.{item}"),
         )
         for item in items
@@ -97,6 +106,37 @@ def _part(parts: Mapping[str, Mapping[str, object]], part: str, item: str, name:
     if item not in parts[part]:
         raise TadropedgeError(f"{name}: {part} lacks {item!r}, found {', '.join(parts[part]) or 'nothing'}")
     return parts[part][item]
+
+
+def _rows(item: str, value: object, where: str) -> tuple[dict[str, Any], ...]:
+    """Rows that the item can show; the first one that it cannot is named."""
+    rows = each(mapping, value, where)
+    tables = getattr(item_module(item), "tables", None)
+    if tables is None or not rows or _fault(tables, rows) is None:
+        return rows
+    for place, row in enumerate(rows):
+        if fault := _fault(tables, [row]):
+            raise TadropedgeError(f"{where}[{place}] {fault}")
+    raise TadropedgeError(f"{where} {_fault(tables, rows)}")
+
+
+def _fault(tables: Callable[[Any], object], rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why rows cannot be shown, if they cannot: they lack a member, or hold one of another kind."""
+    try:
+        tables(rows)
+    except KeyError as error:
+        return f"lacks {error}"
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        return f"cannot be shown: {error}"
+    return None
+
+
+def _file(value: object, where: str) -> str:
+    """The name of a file, in no folder: a page shows what lies in ``figures/`` and nothing else."""
+    name = text(value, where)
+    if name in (".", "..") or any(mark in name for mark in "/\\\0"):
+        raise TadropedgeError(f"{where} must be the name of a file without a folder, got {short(name)}")
+    return name
 
 
 def _verdict(value: object, where: str) -> Verdict:
@@ -119,6 +159,9 @@ def _run(value: object, where: str) -> dict[str, object]:
     number(run["seconds"], f"{where}.seconds")
     whole(run["seed"], f"{where}.seed")
     mapping(run["versions"], f"{where}.versions")
+    for name, check in RUN_OPTIONAL.items():
+        if name in run:
+            check(run[name], f"{where}.{name}")
     return run
 
 

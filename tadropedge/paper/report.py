@@ -49,7 +49,7 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "title": recipe.title,
         "claim": recipe.claim,
         "cells": entry.run.get("cells", ""),
-        "missing": "" if entry.complete else entry.run.get("cells", "a part"),
+        "missing": "" if entry.complete else _there(entry.run),
         "verdicts": [(v.claim, v.status, CLASSES[v.status], v.reason) for v in entry.verdicts],
         "pictures": [(file, _data(figures / file)) for file in entry.figures],
         "tables": _tables(name, entry.rows),
@@ -57,6 +57,11 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "seconds_of": _seconds(entry.run.get("seconds_of", {})),
         "run": [(key, shown(value)) for key, value in entry.run.items() if key not in ("seconds_of", "quick")],
     }
+
+
+def _there(run: Mapping[str, Any]) -> str:
+    """How much there is of an item that is not complete."""
+    return f"{run['cells']} cells" if "cells" in run else "only some parts"
 
 
 def _tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Table]:

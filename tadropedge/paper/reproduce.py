@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 import torch
 
-from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, Verdict
@@ -54,10 +54,13 @@ class Run:
 def reproduce(name: str, run: Run) -> Document:
     """Run one item, or all of them, and return what the folder then holds."""
     names = named_items(name)
+    check_integer("seed", run.seed, least=0)
     _check_parts(names, run.parts)
+    recipes = {item: load_recipe(item, run.preset) for item in names}
     document = stored(run.out)
-    for item in names:
-        recipe = load_recipe(item, run.preset)
+    if not run.again:
+        _check_presets(document, recipes, run)
+    for item, recipe in recipes.items():
         if not run.again and not run.parts and _finished(document.get(item), recipe, run.seed):
             run.say(f"{item} is finished in '{run.out}' and not run again (--again does)")
             continue
@@ -116,9 +119,19 @@ def _finished(entry: Entry | None, recipe: Recipe, seed: int) -> bool:
 
 
 def _check_parts(names: Sequence[str], parts: Sequence[str]) -> None:
-    if parts and names != ["table1"]:
+    if parts and names not in (["table1"], ["table2"]):
         asked = names[0] if len(names) == 1 else "all"
-        raise TadropedgeError(f"--part {parts[0]!r} belongs to table1 alone, got {asked!r}")
+        raise TadropedgeError(f"--part {parts[0]!r} belongs to table1 or table2, got {asked!r}")
+
+
+def _check_presets(document: Document, recipes: Iterable[str], run: Run) -> None:
+    """Results of one preset are not replaced by those of the other unless asked."""
+    for item in recipes:
+        if item in document and (there := document[item].run["preset"]) != run.preset:
+            raise TadropedgeError(
+                f"{item} is in '{run.out}' with preset {there!r}, and {run.preset!r} would replace it; "
+                "take --again, or another --out"
+            )
 
 
 def _run_info(found: Item, recipe: Recipe, run: Run, started: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Trainings of an item: resumed after a kill, counted together, and timed over all runs.
+"""Trainings of an item: resumed after a kill and counted together.
 
 Every study carries a digest of what decides its outcomes. So a recipe that was changed finds an empty place, and one
 that asks for more trials or seeds keeps what is finished.
@@ -9,20 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import optuna
 
 from tadropedge.compare.comparison import LARGEST_BATCH, fixed_settings
-from tadropedge.compare.results import read_json, write_json
 from tadropedge.compare.statistics import honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Bench
-from tadropedge.provenance import commit, machine
 from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
 from tadropedge.search.protocol import Honest, adaptive, honest, reference, replicate
 from tadropedge.search.space import TUNABLE, Space
@@ -34,52 +31,28 @@ from tadropedge.training.laboratory import Laboratory
 Progress = Callable[[int, int], None]
 
 
-class Stopwatch:
-    """Seconds by part and phase, and where they were spent, on disk: summed over all runs of an item."""
-
-    def __init__(self, path: Path, device: str = "cpu") -> None:
-        self.path, self.device = path, device
-        content: Any = read_json(path) if path.exists() else {"seconds": {}, "trained_on": []}
-        self.seconds: dict[str, dict[str, float]] = content["seconds"]
-        self.trained_on: list[str] = content["trained_on"]  # machine and commit of every run that trained something
-        self._last = time.monotonic()
-
-    @classmethod
-    def of(cls, bench: Bench) -> Stopwatch:
-        """The stopwatch of an item, beside its studies."""
-        return cls(bench.folder / "studies" / f"{bench.recipe.name}-{bench.recipe.preset}.seconds.json", bench.device)
-
-    def start(self) -> None:
-        """What went by until now counts for nothing."""
-        self._last = time.monotonic()
-
-    def lap(self, part: str, phase: str) -> None:
-        """Add the time since the last lap."""
-        now = time.monotonic()
-        phases = self.seconds.setdefault(part, {})
-        phases[phase] = round(phases.get(phase, 0.0) + now - self._last, 3)
-        self._last = now
-        place = f"{machine(self.device)}; commit {commit()}"
-        if place not in self.trained_on:
-            self.trained_on.append(place)
-        write_json({"seconds": self.seconds, "trained_on": self.trained_on}, self.path)
-
-
 @dataclass
 class Tally:
-    """One count of trainings for the whole item, where the work comes in pieces."""
+    """One count of trainings for the whole item, where the work comes in pieces: it never goes backwards.
+
+    ``total`` is what is planned; a piece that turns out to need ``extra`` trainings raises it.
+    """
 
     bench: Bench
     total: int
     done: int = 0
+    _here: int = 0
+    _extra: int = 0
 
-    def show(self, done_here: int) -> None:
+    def show(self, done_here: int, extra: int = 0) -> None:
         """Tell how far the current piece has come."""
-        self.bench.report(self.bench.recipe.name, self.done + done_here, self.total)
+        self._here, self._extra = max(self._here, done_here), max(self._extra, extra)
+        self.bench.report(self.bench.recipe.name, self.done + self._here, self.total + self._extra)
 
-    def add(self, count: int) -> None:
-        """A piece is finished."""
-        self.done += count
+    def finish(self) -> None:
+        """A piece is finished; one that showed nothing was not part of the plan."""
+        self.done, self.total = self.done + self._here, self.total + self._extra
+        self._here = self._extra = 0
         self.show(0)
 
 
@@ -100,18 +73,25 @@ class Search:
     @property
     def count(self) -> int:
         """How many trainings that is."""
-        referenced = sum(adaptive(method) for method in self.methods)
-        return len(self.methods) * self.trials + (len(self.methods) + referenced) * self.seeds
+        return len(self.methods) * self.trials + self._each_seed * self.seeds
+
+    @property
+    def _each_seed(self) -> int:
+        """Trainings of one fresh seed: every method, and the reference of those that look at the topology."""
+        return len(self.methods) + sum(adaptive(method) for method in self.methods)
 
     def run(
         self,
         seed: int,
         storage: optuna.storages.BaseStorage,
         lap: Callable[[str], None],
-        show: Callable[[int], None],
+        show: Progress,
         train: Train | None = None,
     ) -> tuple[Table, Honest]:
-        """Both protocols, or what is missing of them; ``lap(phase)`` and ``show(done)`` after each batch."""
+        """Both protocols, or what is missing of them; ``lap(phase)`` and ``show(done, extra)`` after each batch.
+
+        ``extra`` counts the trainings beyond ``count``: those of the seeds that were added.
+        """
         train = train or self.laboratory.train
         laboratory, settings = self.laboratory, fixed_settings(self.laboratory)
         spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
@@ -119,18 +99,6 @@ class Search:
         name = f"{self.place}/{digest(settings, content, seed)}"
         batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
         searched = len(self.methods) * self.trials
-
-        def told(phase: str, before: int) -> Progress:
-            seen: list[int] = []
-
-            def progress(done: int, _: int) -> None:
-                if seen and done > seen[-1]:  # the first call tells what was there before
-                    lap(phase)
-                seen.append(done)
-                show(before + done)
-
-            return progress
-
         table = run_search(
             train,
             self.space,
@@ -141,10 +109,11 @@ class Search:
             name=name,
             settings=settings,
             batch=batch,
-            progress=told("search", 0),
+            progress=_timed(partial(lap, "search"), lambda done: show(done, 0)),
         )
         seeds = self.seeds
         while True:
+            extra = self._each_seed * (seeds - self.seeds)
             fresh = honest(
                 train,
                 table,
@@ -157,7 +126,7 @@ class Search:
                 name=name,
                 settings=settings,
                 batch=batch,
-                progress=told("retraining", searched),
+                progress=_timed(partial(lap, "retraining"), partial(_shown, show, searched, extra)),
                 curves=False,
             )
             more = self._seeds_needed(seeds, fresh)
@@ -207,13 +176,13 @@ class Repeats:
         """Train DropEdge with the settings and the expected kept share of ``base``, under a name."""
         return self.add(label, reference(base, round(self.laboratory.kept_share(base), 6)))
 
-    @property
-    def count(self) -> int:
-        """How many trainings that is."""
-        return len(self._bases) * self.seeds
+    def run(
+        self, storage: optuna.storages.BaseStorage, lap: Callable[[str], None], show: Callable[[int], None]
+    ) -> dict[str, list[Finished]]:
+        """The finished trainings by name, replicate by replicate; what the storage holds is not run again.
 
-    def run(self, storage: optuna.storages.BaseStorage, show: Callable[[int], None]) -> dict[str, list[Finished]]:
-        """The finished trainings by name, replicate by replicate; what the storage holds is not run again."""
+        ``lap("training")`` and ``show(done)`` are called after each batch.
+        """
         settings = {"seed": self.seed, **fixed_settings(self.laboratory)}
         jobs: dict[str, list[Job]] = {}
         for label, base in self._bases.items():
@@ -231,10 +200,28 @@ class Repeats:
             self.laboratory.train,
             everything,
             batch=batch,
-            progress=lambda done, _: show(done),
+            progress=_timed(partial(lap, "training"), show),
             curves=self.curves,
         )
         return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
+
+
+def _timed(lap: Callable[[], None], show: Callable[[int], None]) -> Progress:
+    """Progress that calls ``lap`` where something was trained, and ``show`` always."""
+    seen: list[int] = []
+
+    def progress(done: int, _: int) -> None:
+        if seen and done > seen[-1]:  # the first call tells what was there before
+            lap()
+        seen.append(done)
+        show(done)
+
+    return progress
+
+
+def _shown(show: Progress, before: int, extra: int, done: int) -> None:
+    """Progress of a phase, told as progress of the search it belongs to."""
+    show(before + done, extra)
 
 
 def digest(settings: Mapping[str, object], space: Mapping[str, object], seed: int) -> str:

@@ -31,6 +31,8 @@ POINTS = 200  # of a stored curve: enough for a figure, and short enough for eve
 
 # No driver, no such place, no database, one of another Optuna, a name that is no URL.
 STORAGE_ERRORS = (ImportError, OSError, LookupError, RuntimeError, ValueError, SQLAlchemyError)
+# Optuna checks the operations of a journal with assert, or not at all.
+NO_OPERATION = (LookupError, TypeError, AttributeError, AssertionError, optuna.exceptions.OptunaError)
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,10 @@ def _journal(path: Path) -> optuna.storages.JournalStorage:
             with path.open("r+b") as file:
                 file.truncate(file.read().rfind(b"\n") + 1)
         return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise TadropedgeError(f"cannot open the study storage '{path}': {error}") from error
+    except NO_OPERATION as error:
+        raise TadropedgeError(f"cannot open the study storage '{path}': a line is no operation of Optuna") from error
 
 
 @contextmanager

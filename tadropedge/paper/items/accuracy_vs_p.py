@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tadropedge.compare.wording import p_value, percent, plus_minus, points
@@ -10,6 +11,7 @@ from tadropedge.paper.figures.accuracy_vs_p import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.paired import counted, gaps, metric, summary, surely_above, surely_below
 from tadropedge.paper.recipe import Recipe
+from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
@@ -21,26 +23,29 @@ BUDGETS = {"same_p": "at the same p", "same_budget": "with the same expected num
 
 def run(bench: Bench) -> Item:
     """Every strategy and both kinds of DropEdge at every p, on the same fresh seeds and splits."""
-    recipe = bench.recipe
+    recipe, clock = bench.recipe, Stopwatch.of(bench)
     dataset = bench.dataset(recipe["dataset"])
     architecture = Architecture(recipe["backbone"], recipe["layers"], recipe["hidden"])
     storage, rows = bench.storage(), []
     each = (1 + 2 * len(recipe["strategies"])) * len(recipe["keep_probs"]) * recipe["seeds"]
     tally = Tally(bench, each * len(recipe["laplacians"]))
     for laplacian in recipe["laplacians"]:
+        clock.start()
         laboratory = Laboratory(dataset, architecture, recipe["epochs"], laplacian, cache_dir=bench.cache_dir)
         repeats = Repeats(laboratory, laplacian, recipe["seeds"], bench.seed)
         shares = add_all(repeats, recipe["strategies"], recipe["keep_probs"], recipe["trial"])
-        found = {label: metric(runs) for label, runs in repeats.run(storage, tally.show).items()}
-        tally.add(repeats.count)
+        trained = repeats.run(storage, partial(clock.lap, laplacian), tally.show)
+        found = {label: metric(runs) for label, runs in trained.items()}
+        tally.finish()
         rows += rows_of(found, shares, {"dataset": recipe["dataset"], "laplacian": laplacian})
     notes = ["Every seed is a fresh start and split, shared by all methods."]
-    return Item(rows, judge(rows, recipe), draw(rows), notes, run={"settings": settings_of(recipe)})
+    return Item(rows, judge(rows, recipe), draw(rows), notes, run=run_of(recipe, clock))
 
 
-def settings_of(recipe: Recipe) -> str:
-    """How much was run, in words."""
-    return f"{recipe['seeds']} fresh seeds and splits, {recipe['epochs']} epochs, fixed settings"
+def run_of(recipe: Recipe, clock: Stopwatch) -> dict[str, Any]:
+    """How much was run, in words, how long it took and where."""
+    settings = f"{recipe['seeds']} fresh seeds and splits, {recipe['epochs']} epochs, fixed settings"
+    return {"settings": settings, "seconds_of": clock.seconds, "trained_on": clock.trained_on}
 
 
 def add_all(

@@ -7,6 +7,7 @@ kept share of each strategy: what is left of a difference there is topology.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tadropedge.compare.wording import NOTHING, p_value
 from tadropedge.paper.figures.convergence import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.paired import UNDECIDED, Array, Gap, counted, gaps, surely_below
+from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
 from tadropedge.search.study import POINTS, Finished
 from tadropedge.training.config import Architecture, Trial
@@ -28,13 +30,14 @@ BUDGETS = {"same_p": "at the same p", "same_budget": "with the same expected num
 
 def run(bench: Bench) -> Item:
     """All curves of each Laplacian, from the same starts."""
-    recipe = bench.recipe
+    recipe, clock = bench.recipe, Stopwatch.of(bench)
     dataset = bench.dataset(recipe["dataset"])
     architecture = Architecture(recipe["backbone"], recipe["layers"], recipe["hidden"])
     storage, rows = bench.storage(), []
     count = (1 + 2 * len(recipe["strategies"])) * recipe["seeds"] * len(recipe["laplacians"])
     tally = Tally(bench, count)
     for laplacian in recipe["laplacians"]:
+        clock.start()
         laboratory = Laboratory(dataset, architecture, recipe["epochs"], laplacian, cache_dir=bench.cache_dir)
         # The paper's own split: the figure is about the course of a training, not about accuracy on new nodes.
         repeats = Repeats(laboratory, laplacian, recipe["seeds"], bench.seed, fresh_splits=False, curves=True)
@@ -44,15 +47,16 @@ def run(bench: Bench) -> Item:
             trial = repeats.add(method, Trial(method, **base))
             shares[method] = shares[f"dropedge as {method}"] = laboratory.kept_share(trial)
             repeats.add_reference(f"dropedge as {method}", trial)
-        rows += _rows(laplacian, repeats.run(storage, tally.show), shares)
-        tally.add(repeats.count)
+        rows += _rows(laplacian, repeats.run(storage, partial(clock.lap, laplacian), tally.show), shares)
+        tally.finish()
     settings = f"{recipe['seeds']} fresh seeds on the paper's split, {recipe['epochs']} epochs, fixed settings"
     notes = [
         "“dropedge as cdf” is DropEdge with the expected number of kept edges of cdf; so for the other strategies.",
         "Losses are of the training pass, with dropped edges and dropout, and of validation nodes on the whole graph.",
         f"Faster: a lower mean of the loss. Lower: a lower smallest loss. Both over {_stored(recipe['epochs'])}.",
     ]
-    return Item(rows, judge(rows, recipe["keep_prob"]), draw(rows), notes, run={"settings": settings})
+    run = {"settings": settings, "seconds_of": clock.seconds, "trained_on": clock.trained_on}
+    return Item(rows, judge(rows, recipe["keep_prob"]), draw(rows), notes, run=run)
 
 
 def _stored(epochs: int) -> str:

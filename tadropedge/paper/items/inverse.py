@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tadropedge.paper.figures.accuracy_vs_p import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Verdict
-from tadropedge.paper.items.accuracy_vs_p import add_all, rows_of, settings_of, tables
+from tadropedge.paper.items.accuracy_vs_p import add_all, rows_of, run_of, tables
 from tadropedge.paper.paired import Array, Gap, gaps, metric, surely_below
+from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
 from tadropedge.training.config import Architecture
 from tadropedge.training.laboratory import Laboratory
@@ -29,7 +31,7 @@ RIVALS = {
 
 def run(bench: Bench) -> Item:
     """Three datasets, every p, on the same fresh seeds and splits."""
-    recipe = bench.recipe
+    recipe, clock = bench.recipe, Stopwatch.of(bench)
     architecture = Architecture(recipe["backbone"], recipe["layers"], recipe["hidden"])
     each = (1 + 2 * len(STRATEGIES)) * len(recipe["keep_probs"]) * recipe["seeds"]
     tally = Tally(bench, each * len(recipe["laplacians"]) * len(recipe["datasets"]))
@@ -38,17 +40,19 @@ def run(bench: Bench) -> Item:
     for name in recipe["datasets"]:
         dataset, storage = bench.dataset(name), bench.storage(name)
         for laplacian in recipe["laplacians"]:
+            clock.start()
             laboratory = Laboratory(dataset, architecture, recipe["epochs"], laplacian, cache_dir=bench.cache_dir)
             repeats = Repeats(laboratory, laplacian, recipe["seeds"], bench.seed)
             shares = add_all(repeats, STRATEGIES, recipe["keep_probs"], recipe["trial"][name])
-            found = {label: metric(runs) for label, runs in repeats.run(storage, tally.show).items()}
-            tally.add(repeats.count)
+            trained = repeats.run(storage, partial(clock.lap, f"{name}/{laplacian}"), tally.show)
+            found = {label: metric(runs) for label, runs in trained.items()}
+            tally.finish()
             rows += rows_of(found, shares, {"dataset": name, "laplacian": laplacian})
             worst.setdefault(laplacian, {})[name] = over_p(found, recipe["keep_probs"])
     notes = [
         "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
     ]
-    return Item(rows, judge(worst), draw(rows), notes, run={"settings": settings_of(recipe)})
+    return Item(rows, judge(worst), draw(rows), notes, run=run_of(recipe, clock))
 
 
 def over_p(found: Mapping[str, Array], keep_probs: Sequence[float]) -> dict[str, Gap]:

@@ -22,7 +22,8 @@ from tadropedge.paper.figures.table1 import draw
 from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items.table1_claims import judge, notes, tables
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.trainings import Search, Stopwatch, Tally, UnfinishedError, no_training
+from tadropedge.paper.stopwatch import Stopwatch
+from tadropedge.paper.trainings import Search, Tally, UnfinishedError, no_training
 from tadropedge.search.protocol import adaptive
 from tadropedge.search.space import Space
 from tadropedge.spectrum import LAPLACIANS
@@ -195,7 +196,7 @@ def _cell_rows(
         except UnfinishedError:  # it belongs to another part
             whole = False
             continue
-        tally.add(search.count if now else 0)
+        tally.finish()
         for row in make_rows(search.laboratory, table, fresh):
             own: Any = plain(row)
             own["backbone"] = cell.backbone
@@ -204,7 +205,7 @@ def _cell_rows(
     return rows, whole
 
 
-def _nothing(_: object) -> None:
+def _nothing(*_: object) -> None:
     """Nothing is timed or shown where nothing is trained."""
 
 
@@ -249,9 +250,9 @@ def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, flo
     names = {cell.name for cell in cells}
     total: dict[str, dict[str, float]] = {}
     for part, phases in clock.seconds.items():
-        dataset, cell, laplacian = part.split("/")
-        if f"{dataset}/{cell}" in names:
-            sums = total.setdefault(dataset, {})
+        cell, _, laplacian = part.rpartition("/")
+        if cell in names:
+            sums = total.setdefault(cell.partition("/")[0], {})
             for phase, seconds in phases.items():
                 label = f"{phase}, {laplacian}"
                 sums[label] = sums.get(label, 0.0) + seconds

@@ -20,7 +20,8 @@ from tadropedge.data import SourceLocalization, bayes_accuracy
 from tadropedge.paper.figures.table3 import draw
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.trainings import Search, Stopwatch, Tally
+from tadropedge.paper.stopwatch import Stopwatch
+from tadropedge.paper.trainings import Search, Tally
 from tadropedge.search.protocol import Honest, adaptive, paper
 from tadropedge.search.space import Space
 from tadropedge.training.config import Architecture
@@ -44,7 +45,7 @@ def run(bench: Bench) -> Item:
             search = _search(bench, noise, graph)
             tally = tally or Tally(bench, search.count * len(graphs) * len(recipe["noises"]))
             table, honest = search.run(bench.seed, storage, partial(clock.lap, noise), tally.show)
-            tally.add(search.count)
+            tally.finish()
             for method, row in paper(table).items():
                 best[method].append(row.test_accuracy)
             fresh.append(honest)
