@@ -115,6 +115,9 @@ def note(name: str) -> str:
     return "* " + source(name, load(name)["run"]).replace("(results/", "(../results/")
 
 
+NOTHING_YET = "Not measured yet: the command above makes the numbers."
+
+
 def present(*names: str) -> list[str]:
     """Those of the results files that are there; a benchmark for a GPU may not have been run yet."""
     return [name for name in names if (ROOT / "results" / "benchmarks" / name).exists()]
@@ -123,6 +126,8 @@ def present(*names: str) -> list[str]:
 def spectrum() -> str:
     """The lowest eigenvectors, ours and the calls people make."""
     files = present("spectrum-cpu.json", "spectrum-cuda.json")
+    if not files:
+        return NOTHING_YET
     lines = [
         "| graph | Laplacian | method | time | memory | residual | Spearman |",
         "|---|---|---|---:|---:|---:|---:|",
@@ -154,6 +159,8 @@ GROWTH = (
 
 def growth() -> str:
     """Time and memory of growing graphs."""
+    if not present(*GROWTH):
+        return NOTHING_YET
     lines = ["| nodes | edges | Laplacian | device | time | memory |", "|---:|---:|---|---|---:|---:|"]
     fits = []
     for name in present(*GROWTH):
@@ -173,6 +180,8 @@ def growth() -> str:
 
 def outlook() -> str:
     """The fitted powers, read at 10^8 and 10^9 edges."""
+    if not present(*GROWTH):
+        return NOTHING_YET
     lines = ["| edges | Laplacian | device | time | memory |", "|---:|---|---|---:|---:|"]
     for name in present(*GROWTH):
         for fit in load(name)["fits"]:

@@ -34,6 +34,8 @@ HEADER_WORDS = {
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 TRAILING = re.compile(r"\s#.*$")
 
+DAMAGED = (zipfile.BadZipFile, zlib.error)
+
 
 @dataclass(frozen=True)
 class EdgeList:
@@ -101,6 +103,8 @@ def readable(path: Path) -> Iterator[None]:
         raise TadropedgeError(f"{path.name}: not a UTF-8 text file ({error.reason})") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TadropedgeError(f"{path.name}: damaged gzip file ({error})") from error
+    except csv.Error as error:
+        raise TadropedgeError(f"{path.name}: not a table that can be read ({error})") from error
 
 
 def _open(path: Path) -> TextIO:
@@ -238,7 +242,7 @@ def read_npz(path: str | Path) -> ArrayGraph:
             matrix = sp.load_npz(path)
             arcs, weight = matrix_arcs(matrix)
             return ArrayGraph(arcs, max(matrix.shape), weight)
-    except (ValueError, TypeError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, KeyError, OSError, EOFError, NotImplementedError, *DAMAGED) as error:
         raise TadropedgeError(f"{path.name}: not an .npz file of plain arrays ({error})") from error
     raise TadropedgeError(
         f"{path.name}: expected an array 'edge_index' or a matrix saved by scipy.sparse.save_npz, "

@@ -164,3 +164,15 @@ def test_npz_is_never_unpickled(tmp_path):
     np.savez(file, features=np.ones(3))
     with pytest.raises(TadropedgeError, match=r"expected an array 'edge_index' .* found features"):
         Graph.from_file(file)
+
+
+def test_damaged_arrays_and_oversized_fields_are_one_line(tmp_path):
+    np.savez_compressed(tmp_path / "torn.npz", edge_index=np.arange(2000).reshape(2, -1))
+    content = bytearray((tmp_path / "torn.npz").read_bytes())
+    content[60:90] = bytes(30)
+    (tmp_path / "torn.npz").write_bytes(content)
+    np.savez(tmp_path / "half.npz", format=np.array("csr"), shape=np.array([2, 2]), data=np.ones(1))
+    (tmp_path / "wide.csv").write_text('a,b\n"' + "x" * 200_000 + '",c\n')
+    for name in ("torn.npz", "half.npz", "wide.csv"):
+        with pytest.raises(TadropedgeError, match=name):
+            Graph.from_file(tmp_path / name)
