@@ -127,9 +127,10 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "JKNet and IncepGCN of 3 layers are the same function in the DropEdge code that the paper builds on: the gap "
         "between the two printed columns (up to 0.6 points) is noise of the search. They are trained and counted once.",
         "The paper does not print its search ranges. Ours were chosen by the TEST accuracy of a pilot on the same "
-        "split, with the values of the released DropEdge scripts and every choice of self weights and batch norm: 100 trials "
-        "of cdf on two networks of Cora and of CiteSeer, 48 on one of PubMed. So the paper protocol has had more looks "
-        "at the test set than its trials, and the honest protocol starts from ranges that had one.",
+        "split, with the values of the released DropEdge scripts and every choice of self weights and batch norm: "
+        "100 trials of cdf on two networks of Cora and of CiteSeer, 48 on one of PubMed. So the paper protocol "
+        "has had more looks at the test set than its trials, and the honest protocol starts from ranges that had "
+        "one.",
         "Cells get fresh seeds until every paired difference is known to the wanted half-width, or to the most that "
         "the recipe allows; what the differences are has no say in it.",
         "Where the number of classes falls inside a repeated eigenvalue of a component, its whole eigenspace is used.",
