@@ -15,6 +15,7 @@ import torch
 from conftest import data_root
 from tiny_recipes import tiny
 
+from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper import stopwatch
 from tadropedge.paper.item import Bench, Item
@@ -174,6 +175,20 @@ def test_table1_in_parts_by_laplacian(made, tmp_path):
     assert {row["laplacian"] for row in first.rows} == {None, "combinatorial"}
     assert {(row["backbone"], row["layers"]) for row in first.rows} == {("gcn", 2)}
     assert not first.complete
+
+
+def test_table1_tests_on_more_nodes_of_fresh_splits_where_the_recipe_says_so(counted, tmp_path):
+    one = tiny("table1")
+    settings = {**one.settings, "cells": {"karate": ["gcn-2"]}, "laplacians": ["combinatorial"]}
+    usual = table1.run(Bench(replace(one, settings=settings), tmp_path))
+    searched, trained = 5 * 2, len(counted)
+    test = load_dataset("karate").split.sizes[-1]
+    more = replace(one, settings={**settings, "test_nodes": {"karate": test + 2}})
+    other = table1.run(Bench(more, tmp_path))
+    assert len(counted) == trained + (trained - searched)  # the search is kept, what follows is done anew
+    assert [row["paper_protocol"] for row in other.rows] == [row["paper_protocol"] for row in usual.rows]
+    nodes = [round(row["honest"]["mean"] * 3 * (test + 2), 4) for row in other.rows]
+    assert all(count == round(count) for count in nodes)  # three splits of so many test nodes
 
 
 def test_table1_trains_the_two_names_of_one_function_once(made, counted, tmp_path):

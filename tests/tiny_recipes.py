@@ -14,6 +14,7 @@ CHANGES = {
         "trials": 2,
         "cells": {"karate": ["gcn-2", "jknet-3"], "clusters": ["incepgcn-3"]},
         "seeds": {"karate": [3, 3], "clusters": [2, 2]},
+        "test_nodes": {},
         "space": {
             "learning_rate": [0.01, 0.05],
             "dropout": [0.3, 0.5],
@@ -35,7 +36,7 @@ CHANGES = {
     "inverse": {
         **SMALL,
         "datasets": ["karate", "clusters"],
-        "seeds": 3,
+        "seeds": {"karate": 3, "clusters": 3},
         "trial": {"karate": FIXED, "clusters": FIXED},
         "keep_probs": [0.3, 0.7],
     },

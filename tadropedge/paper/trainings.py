@@ -112,6 +112,10 @@ class Search:
             progress=_timed(partial(lap, "search"), lambda done: show(done, 0)),
         )
         seeds = self.seeds
+        # Fresh splits of other sizes are another experiment: they find an empty place.
+        sizes = laboratory.fresh_sizes
+        place = name if sizes is None else f"{name}/test-{sizes[-1]}"
+        settings = settings if sizes is None else {**settings, "fresh split": list(sizes)}
         while True:
             extra = self._each_seed * (seeds - self.seeds)
             fresh = honest(
@@ -123,7 +127,7 @@ class Search:
                 storage,
                 laboratory.kept_share,
                 splits=self.splits if self.splits is not None else range(1, seeds + 1),
-                name=name,
+                name=place,
                 settings=settings,
                 batch=batch,
                 progress=_timed(partial(lap, "retraining"), partial(_shown, show, searched, extra)),

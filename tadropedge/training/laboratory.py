@@ -44,6 +44,7 @@ class Laboratory:
     q: int | None = None
     selection: str = "evaluation"
     per_layer: bool = False
+    fresh_sizes: tuple[int, int, int] | None = None  # of the fresh splits; None: as the dataset's own
     precision: str = "highest"  # of matrix products: "high" lets a GPU round their factors to TF32
     cache_dir: str | Path | None = None
     progress: Callable[[int, int], None] | None = None  # (epochs done, epochs in all) of the current batch
@@ -71,9 +72,9 @@ class Laboratory:
         return self._weights[kind]
 
     def split(self, number: int) -> Split:
-        """Split ``number``: fresh ones have the sizes of the dataset's own and are a pure function of the number."""
+        """Split ``number``: fresh ones are a pure function of the number and of their sizes."""
         if number not in self._splits:
-            sizes = self.dataset.split.sizes
+            sizes = self.fresh_sizes or self.dataset.split.sizes
             self._splits[number] = shuffled_split(self.dataset.labels, sizes, seed=number)
         return self._splits[number]
 

@@ -39,12 +39,13 @@ def run(bench: Bench) -> Item:
         tally.finish()
         rows += rows_of(found, shares, {"dataset": recipe["dataset"], "laplacian": laplacian})
     notes = ["Every seed is a fresh start and split, shared by all methods."]
-    return Item(rows, judge(rows, recipe), draw(rows), notes, run=run_of(recipe, clock))
+    return Item(rows, judge(rows, recipe), draw(rows), notes, run=run_of(recipe, clock, recipe["seeds"]))
 
 
-def run_of(recipe: Recipe, clock: Stopwatch) -> dict[str, Any]:
+def run_of(recipe: Recipe, clock: Stopwatch, seeds: Mapping[str, int] | int) -> dict[str, Any]:
     """How much was run, in words, how long it took and where."""
-    settings = f"{recipe['seeds']} fresh seeds and splits, {recipe['epochs']} epochs, fixed settings"
+    counts = seeds if isinstance(seeds, int) else ", ".join(f"{name} {count}" for name, count in seeds.items())
+    settings = f"fresh seeds and splits: {counts}; {recipe['epochs']} epochs, fixed settings"
     return {"settings": settings, "seconds_of": clock.seconds, "trained_on": clock.trained_on}
 
 

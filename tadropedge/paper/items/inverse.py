@@ -33,16 +33,24 @@ def run(bench: Bench) -> Item:
     """Three datasets, every p, on the same fresh seeds and splits."""
     recipe, clock = bench.recipe, Stopwatch.of(bench)
     architecture = Architecture(recipe["backbone"], recipe["layers"], recipe["hidden"])
-    each = (1 + 2 * len(STRATEGIES)) * len(recipe["keep_probs"]) * recipe["seeds"]
-    tally = Tally(bench, each * len(recipe["laplacians"]) * len(recipe["datasets"]))
+    seeds: Mapping[str, int] = recipe["seeds"]
+    each = (1 + 2 * len(STRATEGIES)) * len(recipe["keep_probs"]) * len(recipe["laplacians"])
+    tally = Tally(bench, each * sum(seeds[name] for name in recipe["datasets"]))
     rows: list[Row] = []
     worst: dict[str, dict[str, dict[str, Gap]]] = {}
     for name in recipe["datasets"]:
         dataset, storage = bench.dataset(name), bench.storage(name)
         for laplacian in recipe["laplacians"]:
             clock.start()
-            laboratory = Laboratory(dataset, architecture, recipe["epochs"], laplacian, cache_dir=bench.cache_dir)
-            repeats = Repeats(laboratory, laplacian, recipe["seeds"], bench.seed)
+            laboratory = Laboratory(
+                dataset,
+                architecture,
+                recipe["epochs"],
+                laplacian,
+                precision=recipe["precision"],
+                cache_dir=bench.cache_dir,
+            )
+            repeats = Repeats(laboratory, laplacian, seeds[name], bench.seed)
             shares = add_all(repeats, STRATEGIES, recipe["keep_probs"], recipe["trial"][name])
             trained = repeats.run(storage, partial(clock.lap, f"{name}/{laplacian}"), tally.show)
             found = {label: metric(runs) for label, runs in trained.items()}
@@ -52,7 +60,7 @@ def run(bench: Bench) -> Item:
     notes = [
         "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
     ]
-    return Item(rows, judge(worst), draw(rows), notes, run=run_of(recipe, clock))
+    return Item(rows, judge(worst), draw(rows), notes, run=run_of(recipe, clock, seeds))
 
 
 def over_p(found: Mapping[str, Array], keep_probs: Sequence[float]) -> dict[str, Gap]:

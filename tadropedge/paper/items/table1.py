@@ -133,6 +133,16 @@ def space_of(recipe: Recipe, cell: Cell) -> Space:
     return Space.of({**common, **of_dataset, **mine.get(cell.backbone, {})})
 
 
+def fresh_sizes(sizes: tuple[int, int, int], test_nodes: int | None) -> tuple[int, int, int] | None:
+    """The sizes of fresh splits with so many test nodes, which training gives up; None: as the dataset's own.
+
+    >>> fresh_sizes((18217, 500, 1000), 3000)
+    (16217, 500, 3000)
+    """
+    train, val, test = sizes
+    return None if test_nodes is None else (train + test - test_nodes, val, test_nodes)
+
+
 def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str, Search]]:
     """One search for each Laplacian; the first runs the methods that have none too."""
     recipe = bench.recipe
@@ -144,6 +154,7 @@ def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str,
             architecture,
             recipe["epochs"],
             laplacian,
+            fresh_sizes=fresh_sizes(dataset.split.sizes, recipe["test_nodes"].get(cell.dataset)),
             precision=recipe["precision"],
             cache_dir=bench.cache_dir,
         )
@@ -242,7 +253,8 @@ def _published_cells(recipe: Recipe) -> int:
 
 def _settings(recipe: Recipe) -> str:
     seeds = ", ".join(f"{dataset} {least} to {most}" for dataset, (least, most) in recipe["seeds"].items())
-    return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}"
+    tested = "".join(f"; {name} is tested on {count:,} nodes there" for name, count in recipe["test_nodes"].items())
+    return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}{tested}"
 
 
 def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
