@@ -193,7 +193,9 @@ def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
     """All methods on all graphs."""
     rows = []
     peers = [name for name in PEERS if "AMG" not in name or find_spec("pyamg")]
-    if len(peers) < len(PEERS):
+    if options.device == "cuda":
+        peers = []  # they know no GPU; --device cpu is the comparison
+    elif len(peers) < len(PEERS):
         print("pyamg is not installed: lobpcg with smoothed AMG is left out")
     for graph in options.graphs:
         for laplacian in LAPLACIANS:
