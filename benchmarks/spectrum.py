@@ -5,8 +5,7 @@ memory is that of the whole process, or of the GPU, where ours runs alone and af
 ‖L V − V Λ‖, and the rank correlation is that of the weights with those of a much tighter solution of ours.
 
     python benchmarks/spectrum.py [--device cuda] [--limit 240] [--graphs pubmed com-dblp] [--out FILE]
-    python benchmarks/spectrum.py --growth [--device cuda] [--out FILE]
-    python benchmarks/spectrum.py --effective [--device cuda] [--out FILE]
+    python benchmarks/spectrum.py --growth [--effective] [--device cuda] [--sizes 10000 100000]
 """
 
 from __future__ import annotations
@@ -236,6 +235,17 @@ def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def grow(options: argparse.Namespace) -> None:
+    """Measure what grows, each kind into a file of its own; graphs that this process needs are made before."""
+    if options.device == "cuda":
+        for nodes in options.sizes:
+            load(f"power-law@{nodes}", options.data_root)
+        print("graphs are made", flush=True)
+    for name, wanted, measured in (("spectrum", options.growth, growth), ("effective", options.effective, effective)):
+        if wanted:
+            write(f"results/benchmarks/{name}-growth-{options.device}.json", measured(options), options.device)
+
+
 def growth(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     """Time and memory from 10^4 to 10^6 nodes, and the exponents of the power of the edges that fits them."""
     rows: list[dict[str, Any]] = []
@@ -250,7 +260,7 @@ def growth(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
 
 
 def effective(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
-    """The same for effective resistance, sketched to a standard error of 30 %, in this process."""
+    """The same for effective resistance, sketched to a standard error of 30 %, all in this process."""
     rows: list[dict[str, Any]] = []
     base = peak_memory()
     for nodes in options.sizes:
@@ -302,7 +312,7 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true", help="ours alone on graphs of growing size")
     parser.add_argument("--effective", action="store_true", help="the same for effective resistance")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(GROWTH), help="nodes of the growing graphs")
-    parser.add_argument("--out", help="file for the numbers (default results/benchmarks/spectrum[-growth]-DEVICE.json)")
+    parser.add_argument("--out", help="file for the numbers (default results/benchmarks/spectrum-DEVICE.json)")
     for hidden in ("--graph", "--laplacian", "--method"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--q", type=int, help=argparse.SUPPRESS)
@@ -310,13 +320,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.child:
         return child(options)
-    if options.effective:
-        out = options.out or f"results/benchmarks/effective-growth-{options.device}.json"
-        return write(out, effective(options), options.device)
-    kind = "spectrum-growth" if options.growth else "spectrum"
-    out = options.out or f"results/benchmarks/{kind}-{options.device}.json"
-    if options.growth:
-        return write(out, growth(options), options.device)
+    if options.growth or options.effective:
+        return grow(options)
+    out = options.out or f"results/benchmarks/spectrum-{options.device}.json"
     rows = compare(options)
     write(out, {"spectrum": rows, "verdicts": verdicts(rows) if options.device == "cpu" else []}, options.device)
 
