@@ -25,7 +25,7 @@ from tadropedge.search.protocol import Honest, adaptive, honest, reference, repl
 from tadropedge.search.space import TUNABLE, Space
 from tadropedge.search.spaces import Spaces
 from tadropedge.search.study import Finished, Ledger
-from tadropedge.training.config import Trial
+from tadropedge.training.config import Method, Trial
 from tadropedge.training.laboratory import Laboratory
 
 Progress = Callable[[int, int], None]
@@ -98,19 +98,21 @@ class Search:
         content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
         name = f"{self.place}/{digest(settings, content, seed)}"
         batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
+        table: Table = {}
+        for methods in alike(self.methods):  # a kill loses one batch, so networks do not wait for each other
+            table |= run_search(
+                train,
+                self.space,
+                methods,
+                self.trials,
+                seed,
+                storage,
+                name=name,
+                settings=settings,
+                batch=batch,
+                progress=_timed(partial(lap, "search"), partial(_shown, show, len(table) * self.trials, 0)),
+            )
         searched = len(self.methods) * self.trials
-        table = run_search(
-            train,
-            self.space,
-            self.methods,
-            self.trials,
-            seed,
-            storage,
-            name=name,
-            settings=settings,
-            batch=batch,
-            progress=_timed(partial(lap, "search"), lambda done: show(done, 0)),
-        )
         seeds = self.seeds
         # Fresh splits of other sizes are another experiment: they find an empty place.
         sizes = laboratory.fresh_sizes
@@ -148,6 +150,18 @@ class Search:
         if widest <= self.half_width:
             return seeds
         return min(self.most_seeds, math.ceil(1.1 * seeds * (widest / self.half_width) ** 2))
+
+
+def alike(methods: Sequence[str]) -> list[list[str]]:
+    """The methods by their network: those of one train together.
+
+    >>> alike(["original", "cdf", "fastgcn", "ptdnet"])
+    [['original', 'cdf'], ['fastgcn'], ['ptdnet']]
+    """
+    groups: dict[str | None, list[str]] = {}
+    for method in methods:
+        groups.setdefault(Method.of(method).network, []).append(method)
+    return list(groups.values())
 
 
 class UnfinishedError(TadropedgeError):
