@@ -24,7 +24,7 @@ from tadropedge.graph import Graph
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 2  # raise it when a change of the method changes the numbers
+VERSION = 3  # raise it when a change of the method changes the numbers
 
 log = logging.getLogger("tadropedge")
 

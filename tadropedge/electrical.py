@@ -12,10 +12,11 @@ import torch
 
 from tadropedge.blocks import DENSE_NODES, Block, blocks
 from tadropedge.bridges import bridges
-from tadropedge.errors import ConvergenceError, TadropedgeError, lookup
+from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress, Show
 from tadropedge.sparse import multiply
+from tadropedge.spectrum.memory import free_bytes, readable
 from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
 from tadropedge.spectrum.solvers.shift_invert import grounded_inverse
 from tadropedge.spectrum.survey import NARROW, Survey
@@ -24,7 +25,6 @@ Floats = npt.NDArray[np.float64]
 
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
-MOST_EXACT = 40_000  # 13 GB for the inverse
 COLUMNS = 32  # right-hand sides solved together
 WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
 SUM_TOLERANCE = 1e-6
@@ -56,9 +56,7 @@ def exact(block: Block) -> Floats:
 
     Checked by the sum of w_m R_m, which is n − 1 in every component.
     """
-    if block.size > MOST_EXACT:
-        gigabytes = block.size**2 * 8 / 1e9
-        raise TadropedgeError(f"an exact answer for {block.size} nodes needs {gigabytes:.0f} GB; use method='sketch'")
+    _check_memory(4 * 8 * block.count * block.size**2, f"an exact answer for {block.size} nodes", "sketch")
     L = block.dense_laplacian("combinatorial")
     L += block.norms("combinatorial")[:, None, None] / block.size  # a scale like that of L: well conditioned
     try:
@@ -74,6 +72,14 @@ def exact(block: Block) -> Floats:
         worst = float(np.abs(total - block.size + 1).max())
         raise ConvergenceError(f"resistances of {block.size} nodes miss their known sum by {worst:.1e}; {TOO_WIDE}")
     return difference
+
+
+def _check_memory(need: int, what: str, instead: str = "") -> None:
+    """Refuse work that cannot fit before it begins."""
+    free = free_bytes()
+    if free is not None and need > free:
+        advice = f"; use method={instead!r}" if instead else ""
+        raise NotEnoughMemoryError(f"{what} needs about {readable(need)} of memory, {readable(free)} are free{advice}")
 
 
 def _positive_inverse(matrix: Floats) -> Floats:
@@ -98,6 +104,9 @@ def sketch(
     if spread > WIDEST:
         raise ConvergenceError(f"a part of {block.size} nodes has edge weights of ratio {spread:.1e}; {TOO_WIDE}")
     rows = int(np.ceil(2 / error**2))
+    columns = min(COLUMNS, rows)
+    need = 8 * (2 * columns + 4) * len(block.edges) + 8 * 10 * columns * block.size
+    _check_memory(need, f"a sketch of {block.size} nodes and {len(block.edges)} edges")
     root = np.sqrt(block.weight)
     places = np.arange(len(block.edges))
     incidence = sp.csr_matrix(
@@ -108,7 +117,8 @@ def sketch(
     random = np.random.default_rng(seed)
     total = np.zeros(len(block.edges))
     for first in range(0, rows, COLUMNS):
-        signs = random.integers(0, 2, size=(len(block.edges), min(COLUMNS, rows - first))) * 2.0 - 1.0
+        coins = random.integers(0, 2, size=(len(block.edges), min(columns, rows - first)), dtype=np.int8)
+        signs = (2 * coins - 1).astype(np.float64)
         potential = solve(incidence @ signs)
         total += ((potential[block.low] - potential[block.high]) ** 2).sum(axis=1)
         report((first + signs.shape[1]) / rows)

@@ -145,8 +145,7 @@ def modal_weights(modes: Subspaces) -> Floats:
     for column in range(modes.vectors.shape[2]):
         mode = modes.vectors[:, :, column]
         values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2
-    # An error of this angle, spread over n nodes, moves √ω by √(2 / n) · error: less cannot be told from zero.
-    values[values <= 2 * modes.error[block.member] ** 2 / block.size] = 0.0
+    values[values <= modes.floor[block.member]] = 0.0
     values[modes.counts[block.member] == block.size] = 2.0  # all modes: P = I
     return values
 

@@ -7,7 +7,7 @@ import torch
 from graphs import ZOO, complete, cycle, edge_lists, of, path, relabel, union
 from hypothesis import given, settings
 
-from tadropedge import ConvergenceError, Graph, TadropedgeError, effective_resistance, electrical
+from tadropedge import ConvergenceError, Graph, NotEnoughMemoryError, TadropedgeError, effective_resistance, electrical
 from tadropedge.bridges import bridges
 from tadropedge.electrical import ConjugateGradients, laplacian_solver
 
@@ -154,6 +154,10 @@ def test_bad_input(name):
 
 
 def test_too_large_for_an_exact_answer(large, monkeypatch):
-    monkeypatch.setattr(electrical, "MOST_EXACT", 100)
-    with pytest.raises(TadropedgeError, match="use method='sketch'"):
-        effective_resistance(large, method="exact")
+    monkeypatch.setattr(electrical, "free_bytes", lambda: 10_000)
+    for method, message in (
+        ("exact", "an exact answer for .*; use method='sketch'"),
+        ("sketch", "a sketch of .* edges"),
+    ):
+        with pytest.raises(NotEnoughMemoryError, match=message):
+            effective_resistance(large, method=method)

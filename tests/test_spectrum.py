@@ -2,6 +2,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from dense import laplacian
 from graphs import ZOO, clusters, cycle, of, spider, star, union
 
@@ -97,10 +98,11 @@ def test_shift_invert_finds_every_copy_however_nodes_are_numbered(graph, k):
 def test_the_chance_to_miss_bounds_what_the_start_holds_of_an_eigenvector():
     """⟨x, u⟩² Σ p_j(θ)² ≤ 1, where x is the first vector of the run; and it falls with every step."""
     L = laplacian(ZOO["path"].adjacency().toarray(), "combinatorial")
-    n, inverse = len(L), np.linalg.pinv(L)
+    n, inverse = len(L), torch.from_numpy(np.linalg.pinv(L))
     values, vectors = np.linalg.eigh(L)
-    run = Run(Basis(null_vector(n), np.empty((n, 0))), lambda b: inverse @ b, seed=3)
-    start, chances = run.new, []
+    null = torch.from_numpy(null_vector(n))
+    run = Run(Basis(null, null.new_empty(n, 0)), lambda b: inverse @ b, seed=3)
+    start, chances = run.new.numpy(), []
     for _ in range(4):
         run.step()
         chances.append(run.chance(1 / values[1]))

@@ -16,7 +16,7 @@ from tadropedge.spectrum import SOLVERS, cluster_subspaces, explain, ladder
 from tadropedge.spectrum.aim import Aim
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.multigrid import COARSEST, Multigrid, aggregates
-from tadropedge.spectrum.survey import Survey
+from tadropedge.spectrum.survey import Survey, whiskers
 from tadropedge.spectrum.twins import Twins
 
 quiet = pytest.mark.filterwarnings("ignore::tadropedge.RepeatedEigenvalueWarning")
@@ -115,10 +115,9 @@ def test_the_survey_tells_roads_from_crowds():
     crowd = Survey.of(laplacian(of(nx.gnm_random_graph(1200, 12000, seed=0))))
     assert road.separator <= 15
     assert crowd.separator >= 300
-    tree = Survey.of(laplacian(of(nx.random_labeled_tree(700, seed=0))))
-    assert (tree.separator, tree.whiskers) == (0, 700)
-    tail = Survey.of(laplacian(of(nx.lollipop_graph(20, 30))))
-    assert (tail.leaves, tail.whiskers) == (1, 30)
+    tree, tail = laplacian(of(nx.random_labeled_tree(700, seed=0))), laplacian(of(nx.lollipop_graph(20, 30)))
+    assert (Survey.of(tree).separator, whiskers(tree)) == (0, 700)
+    assert (Survey.of(tail).leaves, whiskers(tail)) == (1, 30)
 
 
 def test_explain_says_what_happens(caplog):
@@ -133,6 +132,28 @@ def test_explain_says_what_happens(caplog):
     assert ", ".join(large.rungs) in caplog.text
     assert f"solved by {large.rungs[0]}" in caplog.text
     assert explain(graph, q=3, solver="lanczos")[-1].rungs == ("lanczos",)
+
+
+def test_explain_knows_that_many_pairs_are_found_by_the_dense_solver(caplog):
+    graph = of(nx.grid_2d_graph(10, 60))
+    for solver in ("auto", "lanczos"):
+        (part,) = explain(graph, q=70, solver=solver)
+        assert part.rungs == ("dense",)
+        assert part.reason == "71 of 600 pairs are wanted, which the dense solver finds best"
+    with caplog.at_level("INFO", logger="tadropedge"):
+        aggregate_resistance(graph, 70)
+    assert "solved by dense" in caplog.text
+
+
+@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
+def test_true_weights_of_a_very_long_path_are_no_zeros(laplacian, caplog):
+    n = 200_000
+    weights = aggregate_resistance(path(n), 2, laplacian=laplacian).numpy()[1:-1]  # inner nodes have one degree
+    # The mode is cos(π (i + ½) / n), or cos(π i / (n − 1)) in the normalised Laplacian: steepest in the middle.
+    turn = np.pi / n if laplacian == "combinatorial" else np.pi / (n - 1)
+    assert weights.max() == pytest.approx(2 / n * (2 * np.sin(turn / 2)) ** 2, rel=1e-4, abs=0)
+    assert (weights[n // 100 : -n // 100] > 0).all()
+    assert "not by the tolerance" in caplog.text  # the gap is too narrow for a bound of 1e-8
 
 
 def test_too_little_memory_is_said_before_the_work_begins(monkeypatch):

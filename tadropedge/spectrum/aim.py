@@ -21,9 +21,16 @@ def to_rounding(values: Floats, norm: float) -> Floats:
     return np.full(len(values), ROUNDING_STEPS * norm)
 
 
+def all_of_them(values: Floats) -> float:
+    """No eigenvalue up to the last may be missed."""
+    return float(values[-1])
+
+
 @dataclass(frozen=True)
 class Aim:
     """``limits(values, norm)`` gives the largest good residual of each pair ``[k]``; ``report`` hears the share done.
+
+    ``cut(values)``: no copy of an eigenvalue below it may be missed.
 
     >>> float(Aim().limits(np.zeros(2), 1.0)[0]) < 1e-13
     True
@@ -32,6 +39,7 @@ class Aim:
     device: torch.device = CPU
     limits: Callable[[Floats, float], Floats] = to_rounding
     report: Callable[[float], None] = lambda share: None
+    cut: Callable[[Floats], float] = all_of_them
 
 
 EXACT = Aim()

@@ -11,10 +11,9 @@ from tadropedge.blocks import DENSE_NODES, Block, blocks
 from tadropedge.errors import check_runs_on, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.spectrum.ladder import DENSE_SHARE
 from tadropedge.spectrum.solvers import SOLVERS
 from tadropedge.spectrum.subspaces import LAPLACIANS
-from tadropedge.spectrum.survey import Survey
+from tadropedge.spectrum.survey import DENSE_SHARE, Survey, whiskers
 from tadropedge.spectrum.twins import Twins
 
 
@@ -74,9 +73,9 @@ def _batch(block: Block) -> Explanation:
     """A block that is solved as one dense batch."""
     ends = np.tile(block.member * block.size, 2) + np.concatenate((block.low, block.high))
     degrees = np.bincount(ends, minlength=block.nodes.size)
-    small = Survey(block.size, len(block.edges) // block.count, int((degrees == 1).sum()) // block.count, 0, 0)
+    small = Survey(block.size, len(block.edges) // block.count, int((degrees == 1).sum()) // block.count, 0)
     memory = block.count * small.memory("dense", block.size)
-    return _explanation(small, block.count, 0, ("dense",), small.reason(), memory, "cpu")
+    return _explanation(small, block.count, 0, 0, ("dense",), small.reason(), memory, "cpu")
 
 
 def _alone(block: Block, clusters: Clusters, laplacian: str, solver: str, device: torch.device) -> Explanation:
@@ -87,23 +86,24 @@ def _alone(block: Block, clusters: Clusters, laplacian: str, solver: str, device
     if twins.merged:
         spread = twins.spread()
         survey = Survey.of((spread.T @ L @ spread).tocsr())
-    rungs, reason = survey.rungs(solver), survey.reason(solver)
+    k = min(survey.nodes, clusters.pairs_needed)
+    rungs, reason = survey.rungs(solver, k, device), survey.reason(solver, k)
     if twins.merged:
         reason = f"{twins.merged:,} twin leaves are merged; {reason}"
-    memory = survey.memory(rungs[0], clusters.pairs_needed)
+    memory = survey.memory(rungs[0], k)
     runs_on = str(device) if rungs[0] == "davidson" else "cpu"
-    return _explanation(whole, 1, twins.merged, rungs, reason, memory, runs_on)
+    return _explanation(whole, 1, whiskers(L), twins.merged, rungs, reason, memory, runs_on)
 
 
 def _explanation(
-    whole: Survey, count: int, twins: int, rungs: tuple[str, ...], reason: str, memory: int, device: str
+    whole: Survey, count: int, whiskers: int, twins: int, rungs: tuple[str, ...], reason: str, memory: int, device: str
 ) -> Explanation:
     return Explanation(
         nodes=whole.nodes,
         edges=whole.edges,
         count=count,
         leaves=whole.leaves,
-        whiskers=whole.whiskers,
+        whiskers=whiskers,
         twins=twins,
         rungs=rungs,
         reason=reason,

@@ -23,7 +23,6 @@ from tadropedge.spectrum.twins import Twins
 Floats = npt.NDArray[np.float64]
 
 EPSILON = float(np.finfo(np.float64).eps)
-DENSE_SHARE = 10  # iterative solvers are for k well below n
 MOST_PAIRS = 512  # eigenpairs beyond which a repeated eigenvalue of a large component is given up
 UNDECIDED = 1e-6  # residual, as a share of the eigenvalue, that tells whether it is repeated
 CAREFUL = 0.5  # solvers aim at this share of the residual that the check allows
@@ -89,6 +88,17 @@ class Check:
         mine[:used] = CAREFUL * limit / np.sqrt(used)
         return mine
 
+    def cut(self, values: Floats) -> float:
+        """The eigenvalue up to which every copy must be found.
+
+        Where q is given that is half the way to the first that is not used: one that hides between there and it would
+        halve the gap, which solvers allow for (``CAREFUL``). Where q is chosen by the gaps, all of them decide.
+        """
+        seen, count, _ = self.count(values)
+        if self.clusters.q is None or not 0 < count < len(seen):
+            return float(values[-1])
+        return float(min(values[-1], 0.5 * (seen[count - 1] + seen[count])))
+
     def judge(self, L: sp.csr_matrix, found: Eigenpairs, name: str) -> tuple[Subspace | None, str | None]:
         """Return the subspace if it is good, else the reason why not; neither when more pairs are needed."""
         values, vectors = found
@@ -132,14 +142,21 @@ def climb(
         L.sort_indices()
     check = Check(twins, norm, clusters, tolerance)
     survey = Survey.of(L)
-    rungs = survey.rungs(solver)
-    log.info("component of %d nodes, %d edges: %s; %s", n, edges, ", ".join(rungs), survey.reason(solver))
-    aim = Aim(device, check.limits, report)
+    k = min(L.shape[0], clusters.pairs_needed)
+    rungs = survey.rungs(solver, k, device)
+    log.info("component of %d nodes, %d edges: %s; %s", n, edges, ", ".join(rungs), survey.reason(solver, k))
+    aim = Aim(device, check.limits, report, check.cut)
     reasons: list[str] = []
     for rung in rungs:
         subspace, reason = _try(rung, L, null, check, aim, survey, alone=solver != "auto")
         if subspace is not None:
             log.info("component of %d nodes: solved by %s, angle below %.1e", n, subspace.solver, subspace.error)
+            if 2 * subspace.error > tolerance:
+                log.warning(
+                    "component of %d nodes: its eigenvalues lie so close that float64 bounds errors of its weights "
+                    "by %.1e only, not by the tolerance %g",
+                    *(n, 2 * subspace.error, tolerance),
+                )
             return subspace
         reasons.append(f"{rung}: {reason}")
         log.info("component of %d nodes: %s", n, reasons[-1])
@@ -159,8 +176,7 @@ def _try(
     n = L.shape[0]
     k = min(n, check.clusters.pairs_needed)
     while True:
-        # Where a large share of all pairs is wanted the dense solver answers.
-        name = "dense" if n <= DENSE_SHARE * k else name
+        name = "dense" if survey.wants_many(k) else name
         need, free = survey.memory(name, k), free_bytes(aim.device if name == "davidson" else "cpu")
         if free is not None and need > free:
             return None, f"needs about {readable(need)} of memory, {readable(free)} are free"

@@ -14,7 +14,8 @@ from tadropedge.errors import ConvergenceError, lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress, Show
 from tadropedge.spectrum.clusters import ROUNDING, Clusters, cluster_counts
-from tadropedge.spectrum.ladder import DENSE_SHARE, EPSILON, climb
+from tadropedge.spectrum.ladder import EPSILON, climb
+from tadropedge.spectrum.survey import DENSE_SHARE
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -30,7 +31,8 @@ class Subspaces:
     ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
     are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
     which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue; ``local [B, n]``: what
-    modes that differ between twin leaves alone add to P_ii, on top of the vectors; ``solver``: who found them.
+    modes that differ between twin leaves alone add to P_ii, on top of the vectors; ``floor [B]``: weights below it
+    cannot be told from zero; ``solver``: who found them.
     """
 
     block: Block
@@ -40,6 +42,7 @@ class Subspaces:
     error: Floats
     widened: Flags
     local: Floats
+    floor: Floats
     solver: str
 
 
@@ -89,7 +92,21 @@ def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
     rows = np.arange(block.count)
     gap = above[rows, counts] - values[rows, counts - 1]
     error, local = 8 * EPSILON * norms / gap, np.zeros(block.nodes.shape)
-    return Subspaces(block, values, vectors, counts, error, widened, local, "dense")
+    floor = _floor(block, laplacian, np.where(np.isfinite(gap), above[rows, counts], 0.0), error)
+    return Subspaces(block, values, vectors, counts, error, widened, local, floor, "dense")
+
+
+def _floor(block: Block, laplacian: str, above: Floats, error: Floats) -> Floats:
+    """The mean weight that a wrong subspace would give to edges of weight zero, ``[B]``.
+
+    With r the residual, what is wrong is Σ_j ⟨r, u_j⟩ / (λ_j − θ) u_j over the modes that are not used. Its energy is
+    at most λ ‖r‖² / gap² = λ · error², where λ, ``above``, is the lowest eigenvalue that is not used: slow modes are
+    smooth. Spread over all edges that is λ · error² / Σw; in the normalised Laplacian entries grow with √degree.
+    """
+    total = np.bincount(block.member, weights=block.weight, minlength=block.count)
+    each = 2 / block.size if laplacian == "normalized" else 1 / total
+    rounding = 8 * EPSILON**2 / block.size  # of the entries themselves
+    return np.maximum(above * error**2 * each, rounding)
 
 
 def _one_by_one(
@@ -116,13 +133,16 @@ def _one_by_one(
                 device,
                 report,
             )
+        error = np.array([found.error])
+        above = found.values[found.count : found.count + 1]
         yield Subspaces(
             part,
             found.values[None],
             found.vectors[None],
             np.array([found.count]),
-            np.array([found.error]),
+            error,
             np.array([found.widened]),
             found.local[None],
+            _floor(part, laplacian, above if len(above) else np.zeros(1), error),
             found.solver,
         )

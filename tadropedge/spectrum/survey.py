@@ -6,28 +6,34 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from scipy.sparse.csgraph import breadth_first_order
 
 from tadropedge.blocks import DENSE_NODES
 from tadropedge.errors import lookup
 from tadropedge.spectrum.solvers import SOLVERS
 from tadropedge.spectrum.solvers.davidson import BLOCKS, GUARD
+from tadropedge.spectrum.solvers.short_lanczos import MOST_STEPS as SHORT_STEPS
 
 DENSE_FALLBACK = 6_000  # nodes up to which the dense solver may end a ladder: 300 MB, about a minute
 NARROW = 1_000  # a factorisation comes first where a separator of this many nodes cuts the graph
 WIDE = 4_000  # and is not tried unasked above this many: the last front alone is 128 MB and minutes of work
+DENSE_SHARE = 10  # iterative solvers are for k well below n
 PEELING = 100  # rounds in which leaves are taken off: longer whiskers are counted this far
 
 
 @dataclass(frozen=True)
 class Survey:
-    """``separator``: about how many nodes cut the component in two; ``fill``: expected entries of its factor."""
+    """``separator``: about how many nodes cut the component in two; ``fill``: expected entries of its factor.
+
+    ``even``: whether the diagonal is the same everywhere, as in a normalised Laplacian.
+    """
 
     nodes: int
     edges: int
     leaves: int
-    whiskers: int
     separator: int
+    even: bool = False
 
     @classmethod
     def of(cls, L: sp.csr_matrix) -> Survey:
@@ -35,43 +41,58 @@ class Survey:
 
         >>> path = sp.diags([[-1.0] * 8, [1.0] + [2.0] * 7 + [1.0], [-1.0] * 8], [-1, 0, 1]).tocsr()
         >>> Survey.of(path)
-        Survey(nodes=9, edges=8, leaves=2, whiskers=9, separator=0)
+        Survey(nodes=9, edges=8, leaves=2, separator=0, even=False)
         """
         n = L.shape[0]
         edges = (L.nnz - n) // 2
         degrees = np.diff(L.indptr) - 1
-        whiskers = n if edges == n - 1 else _whiskers(L)
         # Half the widest layer of a breadth-first search separates; so does one node of each independent cycle.
         separator = min(_widest_layer(L) // 2, edges - n + 1)
-        return cls(n, edges, int((degrees == 1).sum()), whiskers, separator)
+        diagonal = L.diagonal()
+        even = bool(np.ptp(diagonal) <= 1e-9 * diagonal.max())
+        return cls(n, edges, int((degrees == 1).sum()), separator, even)
 
     @property
     def fill(self) -> int:
         """Entries of a triangular factor: a few a node, and the full last front."""
         return 10 * self.nodes + self.separator**2 // 2
 
-    def rungs(self, solver: str = "auto") -> tuple[str, ...]:
-        """The names of the solvers to try, in order. A solver asked for by name is the only one.
+    def rungs(self, solver: str = "auto", k: int = 1, device: torch.device | str = "cpu") -> tuple[str, ...]:
+        """The names of the solvers to try for k pairs, in order. A solver asked for by name is the only one.
 
-        >>> Survey(100, 300, 0, 0, 30).rungs(), Survey(160_000, 240_000, 0, 0, 200).rungs()
+        >>> Survey(100, 300, 0, 30).rungs(), Survey(160_000, 240_000, 0, 200).rungs()
         (('dense',), ('shift-invert', 'davidson', 'lanczos'))
-        >>> Survey(300_000, 1_000_000, 0, 0, 50_000).rungs()
+        >>> Survey(300_000, 1_000_000, 0, 50_000).rungs()
         ('davidson', 'lanczos')
+        >>> Survey(300_000, 1_000_000, 0, 50_000, even=True).rungs()
+        ('short-lanczos', 'davidson', 'lanczos')
+        >>> Survey(1_000, 3_000, 0, 300).rungs(k=100)
+        ('dense',)
         """
+        lookup("solver", solver, {"auto": None, **SOLVERS})
+        if self.wants_many(k):
+            return ("dense",)
         if solver != "auto":
-            lookup("solver", solver, {"auto": None, **SOLVERS})
             return (solver,)
         if self.nodes <= DENSE_NODES:
             return ("dense",)
         names = ["davidson", "lanczos"]
         if self.separator <= WIDE:
             names.insert(0 if self.separator <= NARROW else 1, "shift-invert")
+        if self.even and self.separator > NARROW and torch.device(device).type == "cpu":  # a GPU is faster by blocks
+            names.insert(0, "short-lanczos")
         if self.nodes <= DENSE_FALLBACK:
             names.append("dense")
         return tuple(names)
 
-    def reason(self, solver: str = "auto") -> str:
+    def wants_many(self, k: int) -> bool:
+        """Whether k pairs are too large a share of all for an iterative solver."""
+        return self.nodes <= DENSE_SHARE * k
+
+    def reason(self, solver: str = "auto", k: int = 1) -> str:
         """Why these rungs, in one sentence."""
+        if self.wants_many(k):
+            return f"{k:,} of {self.nodes:,} pairs are wanted, which the dense solver finds best"
         if solver != "auto":
             return f"{solver} was asked for"
         if self.nodes <= DENSE_NODES:
@@ -79,7 +100,8 @@ class Survey:
         cut = f"about {self.separator:,} of {self.nodes:,} nodes separate it"
         if self.separator <= NARROW:
             return f"{cut}, so a factorisation stays sparse"
-        return f"{cut}, so a factorisation would fill up and multigrid comes first"
+        hope = ", unless a few products do" if self.even else ""
+        return f"{cut}, so a factorisation would fill up and multigrid comes first{hope}"
 
     def memory(self, name: str, k: int) -> int:
         """About how many bytes a solver needs at its peak for k pairs."""
@@ -89,6 +111,8 @@ class Survey:
             return 3 * 8 * n * n
         if name == "shift-invert":
             return 2 * matrix + 2 * 12 * self.fill + 8 * n * (5 * k + 40)  # vectors of all Lanczos steps
+        if name == "short-lanczos":
+            return 2 * matrix + 8 * n * 2 * (SHORT_STEPS + k)
         if name == "davidson":
             basis = 8 * n * (BLOCKS + 1) * (k + GUARD)
             return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak
@@ -109,8 +133,15 @@ def _widest_layer(L: sp.csr_matrix) -> int:
     return widest
 
 
-def _whiskers(L: sp.csr_matrix) -> int:
-    """How many nodes are left of no cycle when leaves are taken off again and again."""
+def whiskers(L: sp.csr_matrix) -> int:
+    """How many nodes go when leaves are taken off again and again: trees that hang off the core, or a whole tree.
+
+    >>> tailed = sp.csr_matrix([[2.0, -1, -1, 0], [-1, 2, -1, 0], [-1, -1, 3, -1], [0, 0, -1, 1]])
+    >>> whiskers(tailed)
+    1
+    """
+    if L.nnz == 3 * L.shape[0] - 2:
+        return int(L.shape[0])
     degrees = np.diff(L.indptr) - 1
     gone = np.zeros(L.shape[0], dtype=bool)
     front = np.flatnonzero(degrees == 1)

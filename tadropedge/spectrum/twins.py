@@ -9,6 +9,7 @@ A star is two nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -63,10 +64,15 @@ class Twins:
 
     def between(self, values: Floats) -> Floats:
         """All eigenvalues of L up to the last of the lowest ``values`` of Sᵀ L S, in order; all if those are all."""
-        known = np.repeat(self.values, self.copies - 1)
+        known = self._differences
         if len(values) < len(self.copies):
-            known = known[known <= values[-1]]
+            known = known[: np.searchsorted(known, values[-1], side="right")]
         return np.sort(np.concatenate((values, known)))
+
+    @cached_property
+    def _differences(self) -> Floats:
+        """The eigenvalues of all differences of twins, in order."""
+        return np.sort(np.repeat(self.values, self.copies - 1))
 
     def used(self, largest: float) -> Floats:
         """What the differences of twins, as far as their eigenvalue is at most ``largest``, add to P_ii ``[n]``."""

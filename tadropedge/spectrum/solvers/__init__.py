@@ -14,6 +14,7 @@ from tadropedge.spectrum.solvers.dense import dense
 from tadropedge.spectrum.solvers.lanczos import lanczos
 from tadropedge.spectrum.solvers.lobpcg import lobpcg_amg
 from tadropedge.spectrum.solvers.shift_invert import shift_invert
+from tadropedge.spectrum.solvers.short_lanczos import short_lanczos
 
 SOLVERS: dict[str, Solver] = {
     "dense": dense,
@@ -21,6 +22,7 @@ SOLVERS: dict[str, Solver] = {
     "davidson": davidson,
     "lobpcg": lobpcg_amg,
     "lanczos": lanczos,
+    "short-lanczos": short_lanczos,
 }
 
 __all__ = ["SOLVERS", "Aim", "Solver"]
