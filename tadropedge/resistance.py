@@ -58,12 +58,13 @@ def aggregate_resistance(
       used and a :class:`RepeatedEigenvalueWarning` says so, once a call.
     * ``laplacian``: ``"combinatorial"`` (D − A, the paper's text) or ``"normalized"`` (I − D^-1/2 A D^-1/2,
       which fits the paper's γ better). Edge weights of the graph enter the Laplacian.
-    * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``davidson``, ``lobpcg``, ``lanczos``. Every
-      answer is checked by its residual; ``auto`` looks at each component first
+    * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``davidson``, ``lobpcg``, ``lanczos``,
+      ``short-lanczos``. Every answer is checked by its residual; ``auto`` looks at each component first
       (:func:`tadropedge.spectrum.explain` says what it sees), goes on to the next solver when one fails, and at the
       end raises a :class:`ConvergenceError`, or a :class:`NotEnoughMemoryError` before it begins.
-    * ``tolerance`` bounds the absolute error of every weight, as far as float64 allows. Weights below the
-      numerical floor are exact zeros, and weights that differ by rounding alone are equal: ties, not noise.
+    * ``tolerance`` bounds the absolute error of every weight, as far as float64 allows; where it does not, the
+      ``tadropedge`` logger warns and says which bound holds. Weights below the numerical floor are exact zeros, and
+      weights that differ by rounding alone are equal: ties, not noise.
     * ``cache_dir`` keeps results on disk, by the content of graph and settings.
     * ``device``: where large components are solved, ``"cpu"`` or ``"cuda"``; by default where the graph lies.
 
