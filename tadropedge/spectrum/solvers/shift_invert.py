@@ -13,6 +13,8 @@ from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diag
 from tadropedge.spectrum.certified import Inverse, lowest
 from tadropedge.spectrum.multigrid import few_threads
 
+TOO_FAR = 2  # a solver aims at half the residual that the check allows
+
 
 def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
     """Lanczos on L⁺, through one sparse factorisation of L with its hub removed.
@@ -25,7 +27,7 @@ def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Ei
     with few_threads(L.shape[0]):
         values, vectors = lowest(L, Inverse(lambda b: torch.from_numpy(inverse(b.numpy()))), null, k, aim)
     residual = np.linalg.norm(L @ vectors - vectors * values, axis=0)
-    if (residual[1:] > aim.limits(values, 2 * largest_diagonal(L))[1:]).any():
+    if (residual[1:] > TOO_FAR * aim.limits(values, 2 * largest_diagonal(L))[1:]).any():
         return _polished(L, inverse, null, vectors[:, 1:])
     return values, vectors
 
