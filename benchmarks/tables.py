@@ -149,6 +149,28 @@ def spectrum() -> str:
     return "\n".join([*lines, "", *map(note, files)])
 
 
+def large() -> str:
+    """Ours beside the best of the other calls, and on the GPU."""
+    lines = [
+        "| graph | nodes | edges | Laplacian | ours | best other call | ratio | ours on the GPU |",
+        "|---|---:|---:|---|---:|---:|---:|---:|",
+    ]
+    rows = {
+        name: {(row["graph"], row["laplacian"], row["method"]): row for row in load(name)["spectrum"]}
+        for name in present("spectrum-cpu.json", "spectrum-cuda.json")
+    }
+    mine, there = rows.get("spectrum-cpu.json", {}), rows.get("spectrum-cuda.json", {})
+    for verdict in load("spectrum-cpu.json")["verdicts"] if mine else []:
+        case = (verdict["graph"], verdict["laplacian"])
+        ours, best, gpu = mine[(*case, "ours")], mine[(*case, verdict["best_peer"])], there.get((*case, "ours"))
+        over = "> " if best["status"] == "time limit" else ""
+        other = f"{over}{best['seconds']:.2f} s" + ("" if over else f" (`{verdict['best_peer']}`)")
+        ratio = f"{over}{1 / verdict['share_of_best']:.1f} ×"
+        cells = [case[0], f"{ours['nodes']:,}", f"{ours['edges']:,}", case[1], f"{ours['seconds']:.2f} s", other, ratio]
+        lines.append("| " + " | ".join([*cells, "" if gpu is None else f"{gpu['seconds']:.2f} s"]) + " |")
+    return "\n".join([*lines, "", *(f"* {source(name, load(name)['run'])}" for name in rows)]) if mine else NOTHING_YET
+
+
 GROWTH = (
     "spectrum-growth-cpu.json",
     "spectrum-growth-cuda.json",
@@ -194,7 +216,7 @@ def outlook() -> str:
 
 
 PLACES = {
-    "README.md": {"sampling": sampling, "training": training, "cora": cora},
+    "README.md": {"sampling": sampling, "training": training, "cora": cora, "large": large},
     "docs/method.md": {"accuracy": accuracy},
     "docs/laboratory.md": {"calibration": calibration},
     "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},

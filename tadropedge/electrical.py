@@ -26,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
 COLUMNS = 32  # right-hand sides solved together
+AT_ONCE = 500_000  # edges whose signs or differences are in memory
 WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
 SUM_TOLERANCE = 1e-6
 TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip them"
@@ -105,24 +106,34 @@ def sketch(
         raise ConvergenceError(f"a part of {block.size} nodes has edge weights of ratio {spread:.1e}; {TOO_WIDE}")
     rows = int(np.ceil(2 / error**2))
     columns = min(COLUMNS, rows)
-    need = 8 * (2 * columns + 4) * len(block.edges) + 8 * 10 * columns * block.size
-    _check_memory(need, f"a sketch of {block.size} nodes and {len(block.edges)} edges")
-    root = np.sqrt(block.weight)
-    places = np.arange(len(block.edges))
-    incidence = sp.csr_matrix(
-        (np.concatenate((root, -root)), (np.concatenate((block.low, block.high)), np.tile(places, 2))),
-        shape=(block.size, len(block.edges)),
-    )
+    edges = len(block.edges)
+    need = 60 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
+    _check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
+    incidence = _weighted_incidence(block)
     solve = laplacian_solver(block.sparse_laplacian("combinatorial"), device)
     random = np.random.default_rng(seed)
-    total = np.zeros(len(block.edges))
-    for first in range(0, rows, COLUMNS):
-        coins = random.integers(0, 2, size=(len(block.edges), min(columns, rows - first)), dtype=np.int8)
-        signs = (2 * coins - 1).astype(np.float64)
-        potential = solve(incidence @ signs)
-        total += ((potential[block.low] - potential[block.high]) ** 2).sum(axis=1)
-        report((first + signs.shape[1]) / rows)
+    parts = [slice(first, first + AT_ONCE) for first in range(0, edges, AT_ONCE)]
+    total = np.zeros(edges)
+    for first in range(0, rows, columns):
+        width = min(columns, rows - first)
+        b = np.zeros((block.size, width))
+        for part in parts:
+            coins = random.integers(0, 2, size=(len(block.edges[part]), width), dtype=np.int8)
+            b += incidence[part].T @ (2 * coins - 1).astype(np.float64)
+        potential = solve(b)
+        for part in parts:
+            difference = potential[block.low[part]] - potential[block.high[part]]
+            total[part] += np.einsum("mk,mk->m", difference, difference)
+        report((first + width) / rows)
     return _fit_total(total / rows * block.weight, block.size - 1) / block.weight
+
+
+def _weighted_incidence(block: Block) -> sp.csr_matrix:
+    """W^½ D ``[M, n]`` of a block of one component."""
+    root, edges = np.sqrt(block.weight), len(block.edges)
+    entries = np.stack((root, -root), axis=1).ravel()
+    ends = np.stack((block.low, block.high), axis=1).ravel()
+    return sp.csr_matrix((entries, ends, np.arange(0, 2 * edges + 1, 2)), shape=(edges, block.size))
 
 
 def _fit_total(share: Floats, total: int) -> Floats:

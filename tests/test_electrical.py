@@ -161,3 +161,11 @@ def test_too_large_for_an_exact_answer(large, monkeypatch):
     ):
         with pytest.raises(NotEnoughMemoryError, match=message):
             effective_resistance(large, method=method)
+
+
+def test_a_sketch_in_pieces_is_as_good(large, monkeypatch):
+    monkeypatch.setattr(electrical, "AT_ONCE", 1_000)  # edges at a time
+    exact = effective_resistance(large, method="exact")
+    ours = effective_resistance(large, method="sketch", relative_error=0.1)
+    assert float(ours.sum()) == pytest.approx(float(exact.sum()))
+    assert float((ours / exact - 1).square().mean().sqrt()) == pytest.approx(0.1, rel=0.3)
