@@ -201,15 +201,20 @@ def growth() -> str:
 
 
 def outlook() -> str:
-    """The fitted powers, read at 10^8 and 10^9 edges."""
+    """From the largest graph that was measured on to 10^8 and 10^9 edges, by the fitted powers, but none below one."""
     if not present(*GROWTH):
         return NOTHING_YET
     lines = ["| edges | Laplacian | device | time | memory |", "|---:|---|---|---:|---:|"]
     for name in present(*GROWTH):
-        for fit in load(name)["fits"]:
+        content, device = load(name), name.split("-")[-1].split(".")[0]
+        for fit in content["fits"]:
+            known = [row for row in content["growth"] if row["laplacian"] == fit["laplacian"] and not row["status"]]
+            largest = max(known, key=lambda row: int(row["edges"]))
             for edges in (10**8, 10**9):
-                seconds, peak = (fit[key]["at_one_edge"] * edges ** fit[key]["exponent"] for key in ("seconds", "peak"))
-                device = name.split("-")[-1].split(".")[0]
+                seconds, peak = (
+                    largest[key] * (edges / largest["edges"]) ** max(1.0, fit[key]["exponent"])
+                    for key in ("seconds", "peak")
+                )
                 cells = [f"{edges:,}", fit["laplacian"], device, f"{seconds / 60:,.0f} min", f"{peak / 1e9:,.0f} GB"]
                 lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
