@@ -145,6 +145,22 @@ def test_explain_knows_that_many_pairs_are_found_by_the_dense_solver(caplog):
     assert "solved by dense" in caplog.text
 
 
+def test_products_alone_come_first_where_a_random_walk_mixes_fast(caplog):
+    crowd = of(nx.random_regular_graph(8, 6000, seed=0))
+    assert explain(crowd, q=3, laplacian="normalized")[0].rungs[0] == "short-lanczos"
+    with caplog.at_level("INFO", logger="tadropedge"):
+        ours = aggregate_resistance(crowd, 1, laplacian="normalized").numpy()
+    assert "solved by short-lanczos" in caplog.text
+    assert np.abs(ours).max() <= 1e-8  # one degree: the only mode is constant
+
+
+def test_products_alone_are_given_up_where_low_eigenvalues_lie_close():
+    L = laplacian(of(nx.grid_2d_graph(40, 60)), "normalized")
+    null = np.sqrt(np.diff(L.indptr) - 1.0)
+    with pytest.raises(RuntimeError, match="not in sight after 60 steps"):
+        SOLVERS["short-lanczos"](L, null / np.linalg.norm(null), 4)
+
+
 @pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
 def test_true_weights_of_a_very_long_path_are_no_zeros(laplacian, caplog):
     n = 200_000

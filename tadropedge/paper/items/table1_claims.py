@@ -133,6 +133,11 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "one.",
         "Cells get fresh seeds until every paired difference is known to the wanted half-width, or to the most that "
         "the recipe allows; what the differences are has no say in it.",
+        *(
+            f"Fresh splits of {TITLES.get(dataset, dataset)} test on {count:,} nodes, which training gives up: most of "
+            "the spread of a difference comes from the choice of the test nodes."
+            for dataset, count in recipe["test_nodes"].items()
+        ),
         "Where the number of classes falls inside a repeated eigenvalue of a component, its whole eigenspace is used.",
         "The best test accuracy of many trials is higher than what new data would show; it is here to stand beside the "
         "printed numbers.",
