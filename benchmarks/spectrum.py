@@ -321,6 +321,8 @@ def main() -> None:
     if options.child:
         return child(options)
     if options.growth or options.effective:
+        if options.out:
+            parser.error(f"--out {options.out} is for the comparison; growth is written to results/benchmarks/")
         return grow(options)
     out = options.out or f"results/benchmarks/spectrum-{options.device}.json"
     rows = compare(options)

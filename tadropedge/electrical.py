@@ -107,7 +107,8 @@ def sketch(
     rows = int(np.ceil(2 / error**2))
     columns = min(COLUMNS, rows)
     edges = len(block.edges)
-    need = 60 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
+    # Incidence, Laplacian and coarse graphs; the vectors of conjugate gradients; one piece of edges.
+    need = 220 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
     _check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
     incidence = _weighted_incidence(block)
     solve = laplacian_solver(block.sparse_laplacian("combinatorial"), device)
