@@ -41,10 +41,15 @@ class Stopwatch:
         phases = self.seconds.setdefault(part, {})
         phases[phase] = round(phases.get(phase, 0.0) + now - self._last, 3)
         self._last = now
-        place = f"{machine(self.device)}; torch {torch.__version__}; commit {commit()}"
+        place = workplace(self.device)
         if place not in self.trained_on:
             self.trained_on.append(place)
         write_json({"seconds": self.seconds, "trained_on": self.trained_on}, self.path)
+
+
+def workplace(device: str) -> str:
+    """Machine, torch and commit: where numbers come from."""
+    return f"{machine(device)}; torch {torch.__version__}; commit {commit()}"
 
 
 def seconds_by_part(value: object, where: str) -> dict[str, dict[str, float]]:

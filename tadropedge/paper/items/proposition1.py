@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from tadropedge.paper.figures import proposition1 as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
 from tadropedge.paper.items.fig1 import words
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error
+from tadropedge.paper.pieces import Pieces
+from tadropedge.paper.recipe import Recipe
 
 Row = Mapping[str, Any]
 
@@ -26,13 +29,14 @@ ROUNDING = 1e-9
 def run(bench: Bench) -> Item:
     """On many graphs of each kind, drop more and more edges inside and between clusters."""
     recipe = bench.recipe
-    kinds = recipe["kinds"]
+    kinds, pieces = recipe["kinds"], Pieces(bench)
     rows = []
     for place, kind in enumerate(kinds):
         found = []
         for number in range(recipe["graphs"]):
             bench.report("graphs", place * recipe["graphs"] + number, len(kinds) * recipe["graphs"])
-            found.append(measure(clustered(kind, bench.seed + number), recipe, bench.seed + number))
+            piece = partial(measure, kind, recipe, bench.seed + number)
+            found.append(pieces.rows(f"{words(kind)}/{number}", piece))
         rows += summary(words(kind), found)
     pictures = {"proposition1": figures.distances(rows)}
     notes = [
@@ -40,7 +44,7 @@ def run(bench: Bench) -> Item:
         "'as many inside' drops the same number of edges as 'between', but inside clusters.",
         "No distance exceeds √q: a bound above it says nothing. α is infinite where there are more than q components.",
     ]
-    return Item(rows, judge(rows), pictures, notes)
+    return Item(rows, judge(rows), pictures, notes, run=pieces.run)
 
 
 def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: np.random.Generator) -> Tensor:
@@ -52,8 +56,9 @@ def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: n
     return keep
 
 
-def measure(made: Clustered, recipe: Any, seed: int) -> list[dict[str, Any]]:
+def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[dict[str, Any]]:
     """One record for each share and place of dropping: means over draws on one graph."""
+    made = clustered(kind, seed)
     random = np.random.default_rng([seed, 3])
     between = made.between
     whole = alpha_realizable(made.graph, made.clusters)

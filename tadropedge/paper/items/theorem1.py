@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tadropedge.paper.figures import theorem1 as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error
 from tadropedge.paper.perturbation import Case, compare, largest_component
+from tadropedge.paper.pieces import Pieces
 from tadropedge.paper.trained_filters import movement, movement_row, trained_taps
 from tadropedge.strategies import keep_probabilities
 
@@ -23,7 +25,8 @@ REPRESENTED = 1e-6  # a larger share of S − S' that no E represents is no roun
 
 def run(bench: Bench) -> Item:
     """Measure subgraphs of several families of graphs, then trained filters on the graphs of source localisation."""
-    subgraphs, networks = _subgraphs(bench), _networks(bench)
+    pieces = Pieces(bench)
+    subgraphs, networks = _subgraphs(bench, pieces), _networks(bench, pieces)
     keys = dict.fromkeys(key for row in (*subgraphs, *networks) for key in row)
     rows = [{key: row.get(key) for key in keys} for row in (*subgraphs, *networks)]
     pictures = {"errors": figures.errors(subgraphs), "bound": figures.bounds(networks)}
@@ -33,7 +36,7 @@ def run(bench: Bench) -> Item:
         "Filters are trained without dropping, then scaled to |h| ≤ 1 and stripped of biases, as the theorem asks.",
         "Ratios are geometric means over draws with shared coins; errors over graphs, or over draws of a single graph.",
     ]
-    return Item(rows, [*judge_subgraphs(subgraphs), *judge_networks(networks)], pictures, notes)
+    return Item(rows, [*judge_subgraphs(subgraphs), *judge_networks(networks)], pictures, notes, run=pieces.run)
 
 
 def _cases(bench: Bench, family: Mapping[str, Any]) -> list[Case]:
@@ -46,7 +49,8 @@ def _cases(bench: Bench, family: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def _subgraphs(bench: Bench) -> list[dict[str, Any]]:
+def _subgraphs(bench: Bench, pieces: Pieces) -> list[dict[str, Any]]:
+    """The relative errors of one family, normalisation and p after the other."""
     recipe = bench.recipe
     jobs = [
         (family, normalization, p)
@@ -54,59 +58,68 @@ def _subgraphs(bench: Bench) -> list[dict[str, Any]]:
         for normalization in family["normalizations"]
         for p in family.get("keep_probs", recipe["keep_probs"])
     ]
-    cases: dict[str, list[Case]] = {}
+    cases = {family["dataset"]: cache(partial(_cases, bench, family)) for family in recipe["families"]}
     rows: list[dict[str, Any]] = []
     for done, (family, normalization, p) in enumerate(jobs):
         name = family["dataset"]
         bench.report(f"relative errors, {name}", done, len(jobs))
-        if name not in cases:
-            cases[name] = _cases(bench, family)
         draws = range(bench.seed, bench.seed + family.get("draws", recipe["draws"]))
-        rows += compare(cases[name], recipe["strategies"], normalization, p, draws)
+        measure = partial(_errors, cases[name], recipe["strategies"], normalization, p, draws)
+        rows += pieces.rows(f"{name}/{normalization}/{p:g}", measure)
     return rows
 
 
-def _networks(bench: Bench) -> list[dict[str, Any]]:
-    recipe, settings = bench.recipe, bench.recipe["network"]
-    jobs = [(graph, layers) for graph in range(recipe["trained_graphs"]) for layers in settings["layers"]]
-    draws = range(bench.seed, bench.seed + recipe["draws"])
+def _errors(
+    cases: Callable[[], list[Case]], strategies: Sequence[str], normalization: str, p: float, draws: range
+) -> list[dict[str, Any]]:
+    """The rows of one setting; its graphs are made when they are needed."""
+    return compare(cases(), strategies, normalization, p, draws)
+
+
+def _networks(bench: Bench, pieces: Pieces) -> list[dict[str, Any]]:
+    """Trained filters on one graph and with one number of layers after the other."""
+    jobs = [(graph, n) for graph in range(bench.recipe["trained_graphs"]) for n in bench.recipe["network"]["layers"]]
     rows = []
     for done, (graph, layers) in enumerate(jobs):
         bench.report("trained filters", done, len(jobs))
-        dataset = bench.dataset("source-localization", seed=bench.seed + graph, sizes=tuple(recipe["sizes"]))
-        weights = resistance(dataset.graph, dataset.num_classes)
-        signals = dataset.features[dataset.split.test[: settings["signals"]]].double()
-        kinds = settings["normalizations"]
-        trained = trained_taps(
-            dataset, layers, settings["hidden"], settings["order"], kinds, recipe["epochs"], bench.seed
-        )
-        for normalization, (taps, accuracy) in zip(kinds, trained, strict=True):
-            for p in recipe["keep_probs"]:
-                adaptive = keep_probabilities(weights, keep_prob=p, strategy="cdf")
-                level = torch.full_like(adaptive, float(adaptive.mean()))
-                for method, prob in (
-                    ("dropedge", torch.full_like(level, p)),
-                    ("cdf", adaptive),
-                    ("same_budget", level),
-                ):
-                    found = movement(taps, dataset, signals, prob, normalization, draws)
-                    rows.append(
-                        {
-                            "part": "network",
-                            "family": "source-localization",
-                            "graph": graph,
-                            "nodes": dataset.graph.num_nodes,
-                            "normalization": normalization,
-                            "keep_prob": p,
-                            "draws": len(draws),
-                            "layers": layers,
-                            "method": method,
-                            "kept_share": float(prob.mean()),
-                            "accuracy": accuracy,
-                            "C_sigma": 1.0,
-                            **movement_row(found),
-                        }
-                    )
+        rows += pieces.rows(f"filters/{graph}/{layers}", partial(_network, bench, graph, layers))
+    return rows
+
+
+def _network(bench: Bench, graph: int, layers: int) -> list[dict[str, Any]]:
+    """One row for each normalisation, p and way of dropping."""
+    recipe, settings = bench.recipe, bench.recipe["network"]
+    draws = range(bench.seed, bench.seed + recipe["draws"])
+    dataset = bench.dataset("source-localization", seed=bench.seed + graph, sizes=tuple(recipe["sizes"]))
+    weights = resistance(dataset.graph, dataset.num_classes)
+    signals = dataset.features[dataset.split.test[: settings["signals"]]].double()
+    kinds = settings["normalizations"]
+    trained = trained_taps(dataset, layers, settings["hidden"], settings["order"], kinds, recipe["epochs"], bench.seed)
+    rows = []
+    for normalization, (taps, accuracy) in zip(kinds, trained, strict=True):
+        for p in recipe["keep_probs"]:
+            adaptive = keep_probabilities(weights, keep_prob=p, strategy="cdf")
+            level = torch.full_like(adaptive, float(adaptive.mean()))
+            ways = {"dropedge": torch.full_like(level, p), "cdf": adaptive, "same_budget": level}
+            for method, prob in ways.items():
+                found = movement(taps, dataset, signals, prob, normalization, draws)
+                rows.append(
+                    {
+                        "part": "network",
+                        "family": "source-localization",
+                        "graph": graph,
+                        "nodes": dataset.graph.num_nodes,
+                        "normalization": normalization,
+                        "keep_prob": p,
+                        "draws": len(draws),
+                        "layers": layers,
+                        "method": method,
+                        "kept_share": float(prob.mean()),
+                        "accuracy": accuracy,
+                        "C_sigma": 1.0,
+                        **movement_row(found),
+                    }
+                )
     return rows
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tadropedge.paper.clustered import resistance
 from tadropedge.paper.figures import variance as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error
+from tadropedge.paper.pieces import Pieces
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.laboratory import make_task
@@ -39,6 +41,7 @@ def run(bench: Bench) -> Item:
     """Measure every dataset, normalisation, p and strategy."""
     recipe = bench.recipe
     total = len(recipe["datasets"]) * len(recipe["normalizations"]) * len(recipe["keep_probs"])
+    pieces = Pieces(bench)
     rows: list[dict[str, Any]] = []
     done = 0
     for name in recipe["datasets"]:
@@ -48,7 +51,7 @@ def run(bench: Bench) -> Item:
             meter = Meter(bench, dataset, normalization)
             for p in recipe["keep_probs"]:
                 bench.report(f"{name}, {normalization}", done, total)
-                rows += meter.rows(p, weights)
+                rows += pieces.rows(f"{name}/{normalization}/{p:g}", partial(meter.rows, p, weights))
                 done += 1
     pictures = {what: figures.variances(rows, what, WORDS[what]) for what in QUANTITIES}
     notes = [
@@ -56,7 +59,7 @@ def run(bench: Bench) -> Item:
         f"{recipe['samples']} subgraphs, {recipe['starts']} random starts of a GCN with {recipe['layers']} layers of "
         f"{recipe['hidden']}; all methods see the same coins; weights from the {recipe['laplacian']} Laplacian.",
     ]
-    return Item(rows, judge(rows, recipe.published), pictures, notes)
+    return Item(rows, judge(rows, recipe.published), pictures, notes, run=pieces.run)
 
 
 class Meter:
