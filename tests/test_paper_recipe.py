@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tadropedge.errors import TadropedgeError
@@ -31,3 +33,11 @@ def test_an_unknown_preset_or_setting_is_named():
 def test_a_verdict_has_one_of_three_words():
     with pytest.raises(TadropedgeError, match="unknown status of a verdict 'maybe'"):
         Verdict("c", "maybe", "r")
+
+
+def test_notes_stand_beside_the_results_of_one_preset_and_decide_nothing():
+    quick, paper = load_recipe("table1", "quick"), load_recipe("table1", "paper")
+    assert quick.notes == []
+    assert "benchmarks/spaces.py" in paper.notes[0]
+    assert "  " not in paper.notes[0]
+    assert replace(paper, notes=[]).fingerprint == paper.fingerprint

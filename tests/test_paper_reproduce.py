@@ -21,6 +21,7 @@ from tadropedge.paper import reproduce as driver
 from tadropedge.paper.document import as_plain, flattened, parse_document, read_document, write_document
 from tadropedge.paper.item import Item, Verdict
 from tadropedge.paper.items import table2
+from tadropedge.paper.readme import MARKS
 from tadropedge.paper.report import render
 from tadropedge.paper.reproduce import Run, reproduce
 from tadropedge.training.laboratory import Laboratory
@@ -69,7 +70,15 @@ def cli(*arguments):
 
 def test_a_folder_holds_document_tables_pictures_page_and_readme(finished):
     names = {path.name for path in finished.iterdir()}
-    assert {"results.json", "table1.csv", "table2.csv", "convergence.csv", "report.html", "README.md"} <= names
+    assert {
+        "results.json",
+        "table1.csv",
+        "table2.csv",
+        "convergence.csv",
+        "report.html",
+        "README.md",
+        "claims.md",
+    } <= names
     document = json.loads((finished / "results.json").read_text())
     assert list(document) == ["table1", "table2", "convergence", "verdicts", "notes", "figures", "run"]
     for name in ("table1", "table2", "convergence"):
@@ -91,11 +100,15 @@ def test_a_document_is_the_same_after_a_round_trip(finished, tmp_path):
 
 def test_the_page_and_the_readme_hold_every_verdict(finished):
     page, readme = Page((finished / "report.html").read_text()), (finished / "README.md").read_text()
-    for entry in read_document(finished / "results.json").values():
+    claims = (finished / "claims.md").read_text()
+    for name, entry in read_document(finished / "results.json").items():
         for verdict in entry.verdicts:
             for words in (verdict.claim, verdict.status, verdict.reason):
                 assert words in page.text
-                assert words in readme
+                assert words in claims
+            section = readme.split(f"## {MARKS[verdict.status]} ")[1].split("\n## ")[0]
+            [mine] = [line for line in section.splitlines() if line.startswith(f"* **{name}**: ")]
+            assert all(half in mine for half in verdict.claim.split(": ", 1))
         for note in entry.notes:
             assert note in page.text
     images = [attributes["src"] for tag, attributes in page.tags if tag == "img"]

@@ -1,15 +1,24 @@
-"""``README.md`` of a results folder: one page that says what holds and what does not."""
+"""Two pages of a results folder: ``README.md`` says what holds and what does not, ``claims.md`` says why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tadropedge.paper.document import Document
-from tadropedge.paper.item import STATUSES
+from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, STATUSES, Verdict
 from tadropedge.paper.recipe import load_recipe
 
 MARKS = dict(zip(STATUSES, ("✔", "✘", "⚠"), strict=True))
+HEADINGS = {REPRODUCED: "What holds", NOT_REPRODUCED: "What does not", IMPOSSIBLE: "What cannot be as stated"}
+
+PROTOCOLS = [
+    "* *Paper protocol*: the best test accuracy of the trials, as the paper reports it. It looks at the test set.",
+    "* *Honest protocol*: settings chosen on validation, retrained on fresh seeds and splits, paired with DropEdge "
+    "at the same expected number of kept edges; 95 % t-intervals, p-values corrected by Holm's rule.",
+]
+QUICK = "**Quick preset: far fewer trials, seeds and epochs than the paper. Too few to judge.**"
 
 
 def readme(document: Document) -> str:
@@ -23,35 +32,85 @@ def readme(document: Document) -> str:
     lines = [
         "# The paper, reproduced",
         "",
-        f"{len(verdicts)} claims judged: {counts}. Numbers, figures and settings: [report.html](report.html), "
-        "[results.json](results.json).",
+        f"{len(verdicts)} claims judged: {counts}. With the reasons: [claims.md](claims.md). Numbers, figures and "
+        "settings: [report.html](report.html), [results.json](results.json).",
         "",
-        "* *Paper protocol*: the best test accuracy of the trials, as the paper reports it. It looks at the test set.",
-        "* *Honest protocol*: settings chosen on validation, retrained on fresh seeds and splits, paired with DropEdge "
-        "at the same expected number of kept edges; 95 % t-intervals, p-values corrected by Holm's rule.",
+        *PROTOCOLS,
         "",
     ]
     if any(entry.run.get("quick") for entry in document.values()):
-        lines += ["**Quick preset: far fewer trials, seeds and epochs than the paper. Too few to judge.**", ""]
-    lines += ["| item | claim | verdict | why |", "|---|---|---|---|"]
+        lines += [QUICK, ""]
+    for status, heading in HEADINGS.items():
+        found = {name: _claims(entry.verdicts, status) for name, entry in document.items()}
+        lines += [f"## {MARKS[status]} {heading}", ""]
+        lines += [f"* **{name}**: {'; '.join(words)}." for name, words in found.items() if words]
+        lines.append("")
+    lines += ["## Runs", "", "| item | what | seed | seconds | where | commit |", "|" + "---|" * 6]
+    for name, entry in document.items():
+        lines.append(f"| {' | '.join(_cell(str(word)) for word in _run(name, entry.run))} |")
+    return "\n".join(lines) + "\n"
+
+
+def claims(document: Document) -> str:
+    """Every claim with its verdict and the numbers behind it, as Markdown.
+
+    >>> claims({}).splitlines()[0]
+    '# Every claim, judged'
+    """
+    lines = ["# Every claim, judged", "", *PROTOCOLS, "", "| item | claim | verdict | why |", "|---|---|---|---|"]
     for name, entry in document.items():
         for verdict in entry.verdicts:
             words = (name, verdict.claim, f"{MARKS[verdict.status]} {verdict.status}", verdict.reason)
             lines.append(f"| {' | '.join(_cell(word) for word in words)} |")
-    lines += ["", "## Runs", "", "| item | what | preset | seed | seconds | machine | commit |", "|" + "---|" * 7]
-    for name, entry in document.items():
-        lines.append(f"| {' | '.join(_cell(str(word)) for word in _run(name, entry.run))} |")
     return "\n".join(lines) + "\n"
+
+
+def _claims(verdicts: Sequence[Verdict], status: str) -> list[str]:
+    """The claims of one status; those that differ only before or only after a colon are told together.
+
+    >>> said = ("It holds: at 3", "It holds: at 5", "Cora: it is there", "PubMed: it is there", "And more")
+    >>> _claims([Verdict(claim, "reproduced", "") for claim in said], "reproduced")
+    ['It holds: at 3 · at 5', 'Cora · PubMed: it is there', 'And more']
+    """
+    claims = [" ".join(verdict.claim.split()) for verdict in verdicts if verdict.status == status]
+    return _together(_together(claims, 0), 1)
+
+
+def _together(claims: Sequence[str], end: int) -> list[str]:
+    """Claims with the same words before (``end`` 0) or after (1) their colon, in one."""
+    groups: dict[str, list[list[str]]] = {}
+    for claim in claims:
+        halves = claim.split(": ", 1)
+        groups.setdefault(halves[end] if len(halves) == 2 else claim, []).append(halves)
+    return [
+        ": ".join(" · ".join(dict.fromkeys(same)) for same in zip(*group, strict=True)) for group in groups.values()
+    ]
 
 
 def _run(name: str, run: Mapping[str, Any]) -> list[Any]:
     what = load_recipe(name, run["preset"]).title
     done = f" ({run['cells']} cells)" if "cells" in run else ""
     settings = f"; {run['settings']}" if "settings" in run else ""
-    shown = f"{run['seconds']:g}"
-    # Trainings may have run elsewhere, in parts; the rows were then made from them here.
-    machine = "trained on " + " and on ".join(run["trained_on"]) if run.get("trained_on") else run["machine"]
-    return [name, what + done + settings, run["preset"], run["seed"], shown, machine, run["commit"]]
+    # Work may have run elsewhere, in parts; the rows were then made from it here.
+    where = _places(run["trained_on"]) if run.get("trained_on") else run["machine"]
+    preset = f"preset {run['preset']}; " if run["preset"] != "paper" else ""
+    return [name, preset + what + done + settings, run["seed"], f"{run['seconds']:g}", where, run["commit"]]
+
+
+def _places(places: Sequence[str]) -> str:
+    """Machines, each with the commits that ran there.
+
+    >>> _places(["A; torch 2; commit 12", "B; torch 2; commit 12", "A; torch 2; commit 34"])
+    'A; torch 2 (commits 12, 34) and B; torch 2 (commit 12)'
+    """
+    commits: dict[str, list[str]] = {}
+    for place in places:
+        machine, _, commit = place.rpartition("; commit ")
+        # Runs that differ in the number of threads alone are those of one machine.
+        commits.setdefault(re.sub(r", \d+ torch threads", "", machine), []).append(commit)
+    return " and ".join(
+        f"{machine} (commit{'s' * (len(all_) > 1)} {', '.join(all_)})" for machine, all_ in commits.items()
+    )
 
 
 def _cell(words: str) -> str:

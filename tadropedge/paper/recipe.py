@@ -1,7 +1,7 @@
 """A recipe: one TOML file for each table or figure, with its settings, its presets and the printed numbers.
 
 ``[settings]`` holds for both presets; ``[quick]`` and ``[paper]`` add to it or replace parts of it. What the paper
-prints is in ``[published]``.
+prints is in ``[published]``; ``[notes]`` holds, by preset, sentences that stand beside the results.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -35,6 +35,7 @@ class Recipe:
     preset: str
     settings: Mapping[str, Any]
     published: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()  # what a reader of this preset's results has to know; decides nothing
 
     def __getitem__(self, key: str) -> Any:
         """A setting; one that is missing is named together with its recipe."""
@@ -62,4 +63,5 @@ def load_recipe(name: str, preset: str) -> Recipe:
     path = resources.files("tadropedge.paper") / "recipes" / f"{name}.toml"
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     settings = {**content.get("settings", {}), **content.get(preset, {})}
-    return Recipe(name, content["title"], content["claim"], preset, settings, content.get("published", {}))
+    notes = content.get("notes", {}).get(preset, [])
+    return Recipe(name, content["title"], content["claim"], preset, settings, content.get("published", {}), notes)

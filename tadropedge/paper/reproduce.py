@@ -1,7 +1,8 @@
 """The driver: run items of the paper and keep everything they gave in one folder.
 
-``results.json``, one csv an item, ``figures/``, ``report.html`` and ``README.md`` are written after each item, each in
-one step. Trainings live in ``studies/`` and edge weights in ``cache/``: killed at any moment, the same call goes on.
+``results.json``, one csv an item, ``figures/``, ``report.html``, ``README.md`` and ``claims.md`` are written after each
+item, each in one step. Trainings live in ``studies/`` and edge weights in ``cache/``: killed at any moment, the same
+call goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, Verdict
-from tadropedge.paper.readme import readme
+from tadropedge.paper.readme import claims, readme
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.registry import ITEMS, item_module, named_items
 from tadropedge.paper.report import write_page
@@ -92,7 +93,7 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
         figures.append(write_atomic(run.out / "figures" / f"{name}.png", content).name)
     write_rows(found.rows, run.out / f"{recipe.name}.csv")
     verdicts = [_marked(verdict, recipe) for verdict in found.verdicts]
-    return Entry(found.rows, verdicts, found.notes, figures, _run_info(found, recipe, run, started))
+    return Entry(found.rows, verdicts, [*found.notes, *recipe.notes], figures, _run_info(found, recipe, run, started))
 
 
 def write_folder(document: Document, out: Path) -> Path:
@@ -100,6 +101,7 @@ def write_folder(document: Document, out: Path) -> Path:
     document = {name: document[name] for name in ITEMS if name in document}
     write_document(document, out / "results.json")
     write_atomic(out / "README.md", readme(document).encode())
+    write_atomic(out / "claims.md", claims(document).encode())
     return write_page(document, out)
 
 

@@ -164,11 +164,11 @@ def _reachable(mine: Mapping[str, Row], noise: str) -> Verdict:
 def _better_at_best(mine: Mapping[str, Row], noise: str) -> Verdict:
     base = mine["dropedge"]["best_mean"]
     ours = {method: row["best_mean"] for method, row in mine.items() if adaptive(method)}
-    numbers = ", ".join(f"{method} {value:.3f}" for method, value in ours.items())
+    numbers = ", ".join(f"{method} {value:.4f}" for method, value in ours.items())
     return Verdict(
         f"TADropEdge outperforms DropEdge ({noise} noise, paper protocol averaged over graphs)",
         REPRODUCED if all(value > base for value in ours.values()) else NOT_REPRODUCED,
-        f"{numbers} against DropEdge {base:.3f}",
+        f"{numbers} against DropEdge {base:.4f}",
     )
 
 
@@ -196,7 +196,7 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
             honest = row["honest"]
             gap = plus_minus(points(honest["difference"]), honest["difference_low"], honest["difference_high"])
             cells.append([
-                *(row["method"], percent(row["printed"], 1), percent(row["best_mean"], 1)),
+                *(row["method"], percent(row["printed"], 1), percent(row["best_mean"])),
                 percent(row["best_of_graphs"], 1),
                 plus_minus(percent(honest["mean"]), honest["low"], honest["high"]),
                 *(gap if honest["difference"] is not None else NOTHING, percent(row["bayes"], 1)),
