@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import BASELINES, PALETTE, QUIET, STYLE
+from tadropedge.compare.figures import BASELINES, COLOURS, INK, PALETTE, QUIET, STYLE
 
 METHOD_COLOURS = {
     **BASELINES,
@@ -38,3 +40,15 @@ def lines(axis: Axes, names: list[str]) -> None:
     axis.spines["left"].set_visible(False)
     axis.grid(axis="x", color="#e6e6e6", linewidth=0.8)
     axis.set_axisbelow(True)
+
+
+def marks(axis: Axes, place: float, printed: float | None, best: float | None, honest: Mapping[str, Any]) -> None:
+    """Accuracies of one line, in percent: a bar is printed, a diamond the best trial, a dot the honest mean."""
+    if honest["mean"] is not None:
+        ends = [100 * honest["low"], 100 * honest["high"]]
+        axis.plot(ends, [place + 0.18] * 2, color=COLOURS["better"], linewidth=2, solid_capstyle="round")
+        axis.plot([100 * honest["mean"]], [place + 0.18], "o", color=COLOURS["better"], markersize=5)
+    if best is not None:
+        axis.plot([100 * best], [place - 0.18], "D", color=COLOURS["worse"], markersize=4.5)
+    if printed is not None:
+        axis.plot([100 * printed], [place], "|", color=INK, markersize=11, markeredgewidth=1.8)

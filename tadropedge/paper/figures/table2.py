@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import COLOURS, INK, WIDTH
-from tadropedge.paper.figures.canvas import lines, look, png
+from tadropedge.compare.figures import WIDTH
+from tadropedge.paper.figures.canvas import lines, look, marks, png
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -16,18 +16,16 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
     names = list(dict.fromkeys(row["row"] for row in rows))
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     with look():
-        figure = Figure(figsize=(WIDTH, 1.4 + 0.3 * len(names)))
+        figure = Figure(figsize=(WIDTH, 1.4 + 0.36 * len(names)))
         axes = figure.subplots(1, len(datasets), sharey=True, squeeze=False)[0]
         for axis, dataset in zip(axes, datasets, strict=True):
             lines(axis, names)
             for row in rows:
                 if row["dataset"] != dataset:
                     continue
-                place = names.index(row["row"])
-                if row["printed"] is not None:
-                    axis.plot([100 * row["printed"]], [place], "|", color=INK, markersize=11, markeredgewidth=1.8)
-                if row["source"] == "measured":
-                    axis.plot([100 * row["accuracy"]], [place], "o", color=COLOURS["better"], markersize=6)
+                honest = {name: row[f"honest_{name}"] for name in ("low", "mean", "high")}
+                best = row["accuracy"] if row["source"] == "measured" else None
+                marks(axis, names.index(row["row"]), row["printed"], best, honest)
             axis.set_title(dataset)
-        figure.supxlabel("best test accuracy (%); bar: printed, dot: measured here", fontsize=9)
+        figure.supxlabel("test accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 %", fontsize=9)
         return {"table2": png(figure, "TADropEdge beside its competitors")}

@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import COLOURS, INK, QUIET, WIDTH
-from tadropedge.paper.figures.canvas import lines, look, png
+from tadropedge.compare.figures import QUIET, WIDTH
+from tadropedge.paper.figures.canvas import lines, look, marks, png
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -22,14 +22,7 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
             mine = [row for row in rows if row["noise"] == noise]
             lines(axis, methods)
             for row in mine:
-                place, honest = methods.index(row["method"]), row["honest"]
-                if honest["mean"] is not None:
-                    ends = [100 * honest["low"], 100 * honest["high"]]
-                    axis.plot(ends, [place + 0.18] * 2, color=COLOURS["better"], linewidth=2, solid_capstyle="round")
-                    axis.plot([100 * honest["mean"]], [place + 0.18], "o", color=COLOURS["better"], markersize=5)
-                axis.plot([100 * row["best_mean"]], [place - 0.18], "D", color=COLOURS["worse"], markersize=4.5)
-                if row["printed"] is not None:
-                    axis.plot([100 * row["printed"]], [place], "|", color=INK, markersize=11, markeredgewidth=1.8)
+                marks(axis, methods.index(row["method"]), row["printed"], row["best_mean"], row["honest"])
             bound = mine[0]
             axis.axvline(100 * bound["bayes"], color=QUIET, linewidth=1.1, linestyle=(0, (4, 3)))
             axis.axvspan(100 * bound["bayes_low"], 100 * bound["bayes_high"], color="#00000012", zorder=0)
