@@ -110,6 +110,28 @@ def cora() -> str:
     return "\n".join([*lines, "", note])
 
 
+def competitors() -> str:
+    """Table 2 of the paper, both protocols, from the committed reproduction."""
+    content = json.loads((ROOT / "results" / "paper" / "results.json").read_text())
+    rows = {(row["row"], row["dataset"]): row for row in content["table2"]}
+    datasets = list(dict.fromkeys(dataset for _, dataset in rows))
+    lines = [f"| | {' | '.join(datasets)} |", "|---|" + "---:|" * len(datasets)]
+    for name in dict.fromkeys(name for name, _ in rows):
+        cells = []
+        for dataset in datasets:
+            row = rows[name, dataset]
+            half = (row["honest_high"] - row["honest_low"]) / 2
+            cells.append(
+                f"{100 * row['accuracy']:.1f} ({100 * row['printed']:.1f}); "
+                f"{100 * row['honest_mean']:.1f} ± {100 * half:.1f}"
+            )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    run = content["run"]["table2"]
+    commits = ", ".join(place.rpartition("commit ")[2] for place in run["trained_on"])
+    machine = run["trained_on"][0].partition(";")[0]
+    return "\n".join([*lines, "", f"* [results/paper](results/paper): commits {commits}, {machine}; {run['settings']}"])
+
+
 def note(name: str) -> str:
     """The source of a table of a page in docs/."""
     return "* " + source(name, load(name)["run"]).replace("(results/", "(../results/")
@@ -239,7 +261,13 @@ def spaces() -> str:
 
 
 PLACES = {
-    "README.md": {"sampling": sampling, "training": training, "cora": cora, "large": large},
+    "README.md": {
+        "cora": cora,
+        "competitors": competitors,
+        "sampling": sampling,
+        "training": training,
+        "large": large,
+    },
     "docs/method.md": {"accuracy": accuracy},
     "docs/laboratory.md": {"calibration": calibration},
     "docs/reproduction.md": {"spaces": spaces},

@@ -28,7 +28,8 @@ def reproduce_command(
         typer.Option("--part", help="a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="run finished items again; finished trainings are kept")
+        bool,
+        typer.Option("--again", help="make finished items again from the trainings and measurements that are kept"),
     ] = False,
     seed: Seed_ = 0,
     device: Device_ = "auto",
@@ -53,7 +54,7 @@ def reproduce_command(
             document = reproduce(name, run)
     except KeyboardInterrupt:
         same = shlex.join(["tadropedge", *sys.argv[1:]])
-        print(f"\nstopped; finished trainings are kept. Go on with: {same}", file=sys.stderr)
+        print(f"\nstopped; what is finished is kept. Go on with: {same}", file=sys.stderr)
         raise typer.Exit(130) from None
     mine = {item: document[item] for item in names if item in document}
     if as_json:

@@ -14,6 +14,9 @@ from tadropedge.search.study import Finished
 Array = npt.NDArray[np.float64]
 Gap = dict[str, Any]
 
+# The two kinds of DropEdge that an adaptive strategy is compared with.
+BUDGETS = {"same_p": "at the same p", "same_budget": "with the same expected number of kept edges"}
+
 UNDECIDED: Gap = {"difference": None, "low": None, "high": None, "p_value": None}
 
 

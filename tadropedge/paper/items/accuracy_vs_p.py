@@ -9,7 +9,7 @@ from typing import Any
 from tadropedge.compare.wording import p_value, percent, plus_minus, points
 from tadropedge.paper.figures.accuracy_vs_p import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
-from tadropedge.paper.paired import counted, gaps, metric, summary, surely_above, surely_below
+from tadropedge.paper.paired import BUDGETS, counted, gaps, metric, summary, surely_above, surely_below
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
@@ -17,8 +17,6 @@ from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 
 Row = dict[str, Any]
-
-BUDGETS = {"same_p": "at the same p", "same_budget": "with the same expected number of kept edges"}
 
 
 def run(bench: Bench) -> Item:

@@ -15,7 +15,7 @@ import numpy as np
 from tadropedge.compare.wording import NOTHING, p_value
 from tadropedge.paper.figures.convergence import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
-from tadropedge.paper.paired import UNDECIDED, Array, Gap, counted, gaps, surely_below
+from tadropedge.paper.paired import BUDGETS, UNDECIDED, Array, Gap, counted, gaps, surely_below
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
 from tadropedge.search.study import POINTS, Finished
@@ -25,7 +25,6 @@ from tadropedge.training.laboratory import Laboratory
 Row = dict[str, Any]
 
 LOSSES = {"train_loss": "training", "val_loss": "validation"}
-BUDGETS = {"same_p": "at the same p", "same_budget": "with the same expected number of kept edges"}
 
 
 def run(bench: Bench) -> Item:
