@@ -58,11 +58,14 @@ def test_a_killed_item_goes_on_and_ends_with_the_same_rows(name, tmp_path, monke
     kept = tmp_path / "killed" / "studies" / f"{name}.pieces"
     before = kept.read_bytes()
     assert len(before.splitlines()) == PIECES[name] - 1
-    kept.write_bytes(before + b'{"recipe": "cut sho')  # a kill while the next line was being written
+    strange = b'5\n{"name": 3}\n' + before.splitlines()[0].replace(b'"name": "', b'"name": ["').replace(
+        b'", "sec', b'"], "sec'
+    )
+    kept.write_bytes(before + strange + b'\n{"recipe": "cut sho')  # a kill while the next line was being written
     resumed = run(bench(name, tmp_path / "killed"))
     assert resumed.rows == whole.rows
     assert kept.read_bytes().startswith(before)
-    assert len(kept.read_bytes().splitlines()) == PIECES[name] + 1  # the torn line stays and is passed over
+    assert len(kept.read_bytes().splitlines()) == PIECES[name] + 4  # what is no piece stays and is passed over
     monkeypatch.setattr(Pieces, "rows", lambda self, piece, make: self.finished[piece].rows)
     assert run(bench(name, tmp_path / "killed")).rows == whole.rows
 

@@ -336,12 +336,13 @@ def test_a_journal_that_optuna_did_not_write_is_one_line(copied, line):
 
 def test_report_writes_the_page_of_such_a_folder_again(copied):
     before = (copied / "report.html").read_bytes()
-    for name in ("report.html", "README.md"):
+    for name in ("report.html", "README.md", "claims.md"):
         (copied / name).unlink()
     result = cli("report", copied)
     assert result.exit_code == 0, result.output
     assert (copied / "report.html").read_bytes() == before
     assert (copied / "README.md").exists()
+    assert (copied / "claims.md").exists()
     assert set(json.loads(cli("report", copied, "--json").stdout)["run"]) == {"table1", "table2", "convergence"}
 
 

@@ -31,6 +31,9 @@ class Piece:
     rows: list[Row]
 
 
+KINDS = {"recipe": str, "seed": int, "name": str, "seconds": float, "place": str, "rows": list}
+
+
 class Pieces:
     """The pieces of an item, made where they are not finished."""
 
@@ -68,9 +71,11 @@ def _read(path: Path) -> list[Piece]:
     found = []
     for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
-            found.append(Piece(**json.loads(line)))
+            piece = Piece(**json.loads(line))
         except (ValueError, TypeError):  # not JSON, or not a piece: it was cut short
             continue
+        if all(isinstance(getattr(piece, name), kind) for name, kind in KINDS.items()):
+            found.append(piece)
     return found
 
 
