@@ -398,6 +398,9 @@ def test_a_journal_holds_the_same_and_survives_half_a_line(tmp_path, memory):
     path.write_bytes(whole[:-7])  # killed while the last trial was written
     assert repr(search(path)) == repr(memory[1])
     assert path.read_bytes().startswith(whole[: whole[:-1].rfind(b"\n") + 1])
+    written = path.read_bytes()
+    search(path)
+    assert path.read_bytes() == written  # who only looks writes nothing
 
 
 def test_nothing_is_printed(capfd, tmp_path):

@@ -89,9 +89,7 @@ take the old setting, or another name or storage
         self.name, self.method, self.space = name, method, space
         self._distributions = distributions(space)
         with quiet():
-            self._study = optuna.create_study(
-                storage=storage, study_name=name, direction="maximize", load_if_exists=True
-            )
+            self._study = _study(storage, name)
         self._check_settings(settings)
         self.finished: dict[int, Finished] = {}
         for stored in self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
@@ -206,6 +204,14 @@ def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
     except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TadropedgeError(f"cannot open the study storage '{storage}': {reason}") from error
+
+
+def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
+    """The study of a name, made where there is none; looking at one that is there writes nothing."""
+    try:
+        return optuna.load_study(study_name=name, storage=storage)
+    except KeyError:
+        return optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
 
 
 def study_name(dataset: str, backbone: str, layers: int, *more: str) -> str:
