@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from tadropedge.compare.report import shown
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, flattened
-from tadropedge.paper.item import STATUSES, Table
+from tadropedge.paper.item import STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
 
@@ -35,7 +35,7 @@ def render(document: Document, figures: Path) -> str:
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(source)
     verdicts = [verdict for entry in document.values() for verdict in entry.verdicts]
     return page.render(
-        counts=[(status, CLASSES[status], sum(v.status == status for v in verdicts)) for status in STATUSES],
+        counts=_counts(verdicts),
         quick=[name for name, entry in document.items() if entry.run.get("quick")],
         items=[_item(name, entry, figures) for name, entry in document.items()],
         longest=LONGEST,
@@ -50,6 +50,7 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "claim": recipe.claim,
         "cells": entry.run.get("cells", ""),
         "missing": "" if entry.complete else _there(entry.run),
+        "counts": [counted for counted in _counts(entry.verdicts) if counted[-1]],
         "verdicts": [(v.claim, v.status, CLASSES[v.status], v.reason) for v in entry.verdicts],
         "pictures": [(file, _data(figures / file)) for file in entry.figures],
         "tables": _tables(name, entry.rows),
@@ -57,6 +58,11 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "seconds_of": _seconds(entry.run.get("seconds_of", {})),
         "run": [(key, shown(value)) for key, value in entry.run.items() if key not in ("seconds_of", "quick")],
     }
+
+
+def _counts(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
+    """How many claims have each status, with its class on the page."""
+    return [(status, CLASSES[status], sum(v.status == status for v in verdicts)) for status in STATUSES]
 
 
 def _there(run: Mapping[str, Any]) -> str:
