@@ -127,12 +127,21 @@ def main() -> None:
     parser.add_argument("--laplacians", nargs="+", default=["combinatorial"], choices=("combinatorial", "normalized"))
     parser.add_argument("--attempts", nargs="+", default=list(ATTEMPTS), choices=list(ATTEMPTS), metavar="ATTEMPT")
     parser.add_argument("--data-root", type=Path, default=data_root())
-    parser.add_argument("--out", help="file for the numbers (default results/benchmarks/spaces-DATASET.json)")
-    parser.add_argument("--quick", action="store_true", help="try all code at tiny size; writes only with --out")
+    parser.add_argument("--out", help="file for the numbers; the plain call has one of its own")
+    parser.add_argument("--quick", action="store_true", help="try all code at tiny size")
     options = parser.parse_args()
+    known = [cell.name.partition("/")[2] for cell in all_cells(load_recipe("table1", "paper"))]
+    for name in options.networks:
+        if name not in known:
+            parser.error(f"unknown network {name!r}; choose from {', '.join(dict.fromkeys(known))}")
+    # The committed file is that of the plain call; what was asked for beside it goes where --out says.
+    asked = ("networks", "laplacians", "attempts", "quick")
+    plain = all(getattr(options, name) == parser.get_default(name) for name in asked)
+    out = options.out or (f"results/benchmarks/spaces-{options.dataset}.json" if plain else None)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     recipe = load_recipe("table1", "quick" if options.quick else "paper")
-    cells = [cell for cell in all_cells(recipe) if cell.name in {f"{options.dataset}/{n}" for n in options.networks}]
+    wanted = {f"{options.dataset}/{name}" for name in options.networks}
+    cells = [cell for cell in all_cells(load_recipe("table1", "paper")) if cell.name in wanted]
     dataset = load_dataset(options.dataset, options.data_root).to(options.device)
     found: list[dict[str, Any]] = []
     for several in rows(dataset, cells, recipe, options.laplacians, options.attempts):
@@ -140,8 +149,8 @@ def main() -> None:
         for row in several:
             front = "{attempt:45s} {cell:14s} {laplacian:13s} {method:9s} {best_test:.3f} ({printed:.3f} printed)"
             print((front + "  ten best {mean_of_ten_best:.4f}").format(**row), flush=True)
-        if options.out or not options.quick:  # after every network: a kill loses no more
-            write(options.out or f"results/benchmarks/spaces-{options.dataset}.json", {"spaces": found}, options.device)
+        if out:  # after every network: a kill loses no more
+            write(out, {"spaces": found}, options.device)
 
 
 if __name__ == "__main__":

@@ -58,10 +58,8 @@ def test_a_killed_item_goes_on_and_ends_with_the_same_rows(name, tmp_path, monke
     kept = tmp_path / "killed" / "studies" / f"{name}.pieces"
     before = kept.read_bytes()
     assert len(before.splitlines()) == PIECES[name] - 1
-    strange = b'5\n{"name": 3}\n' + before.splitlines()[0].replace(b'"name": "', b'"name": ["').replace(
-        b'", "sec', b'"], "sec'
-    )
-    kept.write_bytes(before + strange + b'\n{"recipe": "cut sho')  # a kill while the next line was being written
+    changed = before.splitlines()[-1].replace(b'"seed": 0', b'"seed": 1')  # whatever is not as it was written
+    kept.write_bytes(before + b"5\n\n" + changed + b'\n0123 {"recipe": "cut sho')  # a kill while a line was written
     resumed = run(bench(name, tmp_path / "killed"))
     assert resumed.rows == whole.rows
     assert kept.read_bytes().startswith(before)

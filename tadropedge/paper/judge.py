@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Verdict
 
+# DropEdge as an adaptive strategy is compared with it, where nothing is trained.
+HOW = {"same_p": "at the same p", "same_budget": "that keeps as many edges"}
 CLEAR = 2.0  # standard errors from zero that a difference must lie to count
 
 Numbers = Sequence[float] | npt.NDArray[np.float64]

@@ -1,11 +1,12 @@
 """Pieces of an item that take long and are no trainings, kept on disk: killed at any moment, the same call goes on.
 
-A piece is one line of JSON in ``studies/NAME.pieces``, appended when it is finished. A line that a kill cut short is
-passed over, and its piece made again.
+A piece is one line of JSON in ``studies/NAME.pieces``, appended when it is finished, with a digest of itself. A line
+that a kill cut short, or that was changed, is passed over, and its piece made again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -31,9 +32,6 @@ class Piece:
     rows: list[Row]
 
 
-KINDS = {"recipe": str, "seed": int, "name": str, "seconds": float, "place": str, "rows": list}
-
-
 class Pieces:
     """The pieces of an item, made where they are not finished."""
 
@@ -50,10 +48,10 @@ class Pieces:
             rows = make()
             seconds = round(time.monotonic() - start, 3)
             recipe, place = self.bench.recipe.fingerprint, workplace(self.bench.device)
-            line = json.dumps(asdict(Piece(recipe, self.bench.seed, name, seconds, place, rows)))
-            _append(line, self.path)
+            content = json.dumps(asdict(Piece(recipe, self.bench.seed, name, seconds, place, rows)))
+            _append(f"{_digest(content)} {content}", self.path)
             # Read back, so that a run gives what it would give after a restart: a list for a tuple.
-            self.finished[name] = Piece(**json.loads(line))
+            self.finished[name] = Piece(**json.loads(content))
         return self.finished[name].rows
 
     @property
@@ -68,15 +66,13 @@ class Pieces:
 
 
 def _read(path: Path) -> list[Piece]:
-    found = []
-    for line in path.read_bytes().splitlines() if path.exists() else []:
-        try:
-            piece = Piece(**json.loads(line))
-        except (ValueError, TypeError):  # not JSON, or not a piece: it was cut short
-            continue
-        if all(isinstance(getattr(piece, name), kind) for name, kind in KINDS.items()):
-            found.append(piece)
-    return found
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
+    halves = [line.partition(" ") for line in lines]
+    return [Piece(**json.loads(content)) for digest, _, content in halves if digest == _digest(content)]
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _append(line: str, path: Path) -> None:

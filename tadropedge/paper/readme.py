@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tadropedge.paper.document import Document
+from tadropedge.paper.document import Document, Entry
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, STATUSES, Verdict
 from tadropedge.paper.recipe import load_recipe
 
@@ -16,7 +16,8 @@ HEADINGS = {REPRODUCED: "What holds", NOT_REPRODUCED: "What does not", IMPOSSIBL
 PROTOCOLS = [
     "* *Paper protocol*: the best test accuracy of the trials, as the paper reports it. It looks at the test set.",
     "* *Honest protocol*: settings chosen on validation, retrained on fresh seeds and splits, paired with DropEdge "
-    "at the same expected number of kept edges; 95 % t-intervals, p-values corrected by Holm's rule.",
+    "at the same expected number of kept edges (Table 2: with the competitors); 95 % t-intervals, p-values corrected "
+    "by Holm's rule.",
 ]
 QUICK = "**Quick preset: far fewer trials, seeds and epochs than the paper. Too few to judge.**"
 
@@ -42,12 +43,12 @@ def readme(document: Document) -> str:
         lines += [QUICK, ""]
     for status, heading in HEADINGS.items():
         found = {name: _claims(entry.verdicts, status) for name, entry in document.items()}
-        lines += [f"## {MARKS[status]} {heading}", ""]
-        lines += [f"* **{name}**: {'; '.join(words)}." for name, words in found.items() if words]
-        lines.append("")
+        told = [f"* **{name}**: {'; '.join(words)}." for name, words in found.items() if words]
+        if told:
+            lines += [f"## {MARKS[status]} {heading}", "", *told, ""]
     lines += ["## Runs", "", "| item | what | seed | seconds | where | commit |", "|" + "---|" * 6]
     for name, entry in document.items():
-        lines.append(f"| {' | '.join(_cell(str(word)) for word in _run(name, entry.run))} |")
+        lines.append(f"| {' | '.join(_cell(str(word)) for word in _run(name, entry))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -72,24 +73,36 @@ def _claims(verdicts: Sequence[Verdict], status: str) -> list[str]:
     >>> _claims([Verdict(claim, "reproduced", "") for claim in said], "reproduced")
     ['It holds: at 3 · at 5', 'Cora · PubMed: it is there', 'And more']
     """
-    claims = [" ".join(verdict.claim.split()) for verdict in verdicts if verdict.status == status]
-    return _together(_together(claims, 0), 1)
+    halves = [_halves(" ".join(verdict.claim.split())) for verdict in verdicts if verdict.status == status]
+    return [": ".join(filter(None, pair)) for pair in _together(_together(halves, 0), 1)]
 
 
-def _together(claims: Sequence[str], end: int) -> list[str]:
-    """Claims with the same words before (``end`` 0) or after (1) their colon, in one."""
-    groups: dict[str, list[list[str]]] = {}
-    for claim in claims:
-        halves = claim.split(": ", 1)
-        groups.setdefault(halves[end] if len(halves) == 2 else claim, []).append(halves)
-    return [
-        ": ".join(" · ".join(dict.fromkeys(same)) for same in zip(*group, strict=True)) for group in groups.values()
-    ]
+def _halves(claim: str) -> tuple[str, str]:
+    """What stands before and after the first colon that is not in brackets; nothing after where there is none.
+
+    >>> _halves("It holds (best: 3): Cora"), _halves("It holds (best: 3)")
+    (('It holds (best: 3)', 'Cora'), ('It holds (best: 3)', ''))
+    """
+    for colon in re.finditer(": ", claim):
+        front, rest = claim[: colon.start()], claim[colon.end() :]
+        if front.count("(") == front.count(")"):
+            return front, rest
+    return claim, ""
 
 
-def _run(name: str, run: Mapping[str, Any]) -> list[Any]:
+def _together(pairs: Sequence[tuple[str, str]], end: int) -> list[tuple[str, str]]:
+    """Pairs with the same words before (``end`` 0) or after (1) the colon, in one."""
+    groups: dict[tuple[str, bool], list[tuple[str, str]]] = {}
+    for pair in pairs:
+        groups.setdefault((pair[end] or pair[0], bool(pair[1])), []).append(pair)
+    joined = ((" · ".join(dict.fromkeys(same)) for same in zip(*group, strict=True)) for group in groups.values())
+    return [(front, rest) for front, rest in joined]
+
+
+def _run(name: str, entry: Entry) -> list[Any]:
+    run = entry.run
     what = load_recipe(name, run["preset"]).title
-    done = f" ({run['cells']} cells)" if "cells" in run else ""
+    done = f" ({run['cells']} cells)" if "cells" in run else "" if entry.complete else " (**only some parts**)"
     settings = f"; {run['settings']}" if "settings" in run else ""
     # Work may have run elsewhere, in parts; the rows were then made from it here.
     where = _places(run["trained_on"]) if run.get("trained_on") else run["machine"]

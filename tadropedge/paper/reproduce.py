@@ -1,8 +1,8 @@
 """The driver: run items of the paper and keep everything they gave in one folder.
 
 ``results.json``, one csv an item, ``figures/``, ``report.html``, ``README.md`` and ``claims.md`` are written after each
-item, each in one step. Trainings live in ``studies/`` and edge weights in ``cache/``: killed at any moment, the same
-call goes on.
+item, each in one step. Trainings and measurements live in ``studies/``, edge weights in ``cache/``: killed at any
+moment, the same call goes on.
 """
 
 from __future__ import annotations

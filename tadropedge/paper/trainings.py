@@ -164,6 +164,23 @@ def alike(methods: Sequence[str]) -> list[list[str]]:
     return list(groups.values())
 
 
+def nothing(*_: object) -> None:
+    """Nothing is timed or shown where nothing is trained."""
+
+
+def fresh_columns(search: Search, fresh: Honest, method: str) -> dict[str, Any]:
+    """What a row keeps of the fresh trainings, so that others can be paired with them.
+
+    Entry s is replicate s: its start and split are the same for every search with that seed and those test nodes.
+    """
+    laboratory = search.laboratory
+    accuracies = [None if math.isnan(value) else round(float(value), 6) for value in fresh.accuracy[method]]
+    return {
+        "fresh_accuracies": accuracies,
+        "test_nodes": (laboratory.fresh_sizes or laboratory.dataset.split.sizes)[-1],
+    }
+
+
 class UnfinishedError(TadropedgeError):
     """A training was asked for where none may be run."""
 

@@ -23,7 +23,7 @@ from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items.table1_claims import judge, notes, tables
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.stopwatch import Stopwatch
-from tadropedge.paper.trainings import Search, Tally, UnfinishedError, no_training
+from tadropedge.paper.trainings import Search, Tally, UnfinishedError, fresh_columns, no_training, nothing
 from tadropedge.search.protocol import adaptive
 from tadropedge.search.space import Space
 from tadropedge.spectrum import LAPLACIANS
@@ -88,7 +88,7 @@ def run(bench: Bench) -> Item:
         rows,
         judge(rows, recipe),
         draw(rows),
-        notes(rows, recipe),
+        [*notes(rows, recipe), *_speed(recipe, clock, cells)],
         complete=finished == len(cells),
         run={
             "cells": f"{finished * methods} of {_published_cells(recipe)}",
@@ -199,10 +199,10 @@ def _cell_rows(
     whole = True
     for laplacian, search in searches:
         now = training and (not bench.parts or any(cell.inside(part, laplacian) for part in bench.parts))
-        lap = partial(clock.lap, f"{cell.name}/{laplacian}") if now else _nothing
+        lap = partial(clock.lap, f"{cell.name}/{laplacian}") if now else nothing
         try:
             table, fresh = search.run(
-                bench.seed, storage, lap, tally.show if now else _nothing, train=None if now else no_training
+                bench.seed, storage, lap, tally.show if now else nothing, train=None if now else no_training
             )
         except UnfinishedError:  # it belongs to another part
             whole = False
@@ -212,12 +212,9 @@ def _cell_rows(
             own: Any = plain(row)
             own["backbone"] = cell.backbone
             own["val_accuracy"] = round(fresh.chosen[row.method].val_accuracy, 6)
+            own |= fresh_columns(search, fresh, row.method)
             rows.append(_row(own, bench.recipe, laplacian if adaptive(row.method) else None))
     return rows, whole
-
-
-def _nothing(*_: object) -> None:
-    """Nothing is timed or shown where nothing is trained."""
 
 
 def _row(row: Any, recipe: Recipe, laplacian: str | None) -> Row:
@@ -232,6 +229,7 @@ def _row(row: Any, recipe: Recipe, laplacian: str | None) -> Row:
         "short": None if printed is None else round(max(0.0, printed - found), 6),
         "honest": row["honest"],
         "val_accuracy": row["val_accuracy"],  # of the trial that the honest protocol chose
+        **{name: row[name] for name in ("fresh_accuracies", "test_nodes")},
         "settings": row["settings"],
     }
 
@@ -255,6 +253,21 @@ def _settings(recipe: Recipe) -> str:
     seeds = ", ".join(f"{dataset} {least} to {most}" for dataset, (least, most) in recipe["seeds"].items())
     tested = "".join(f"; {name} is tested on {count:,} nodes there" for name, count in recipe["test_nodes"].items())
     return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}{tested}"
+
+
+def _speed(recipe: Recipe, clock: Stopwatch, cells: Sequence[Cell]) -> list[str]:
+    """How long the printed table's share of the work took: the search with the first Laplacian."""
+    laplacian = recipe["laplacians"][0]
+    networks = list(dict.fromkeys(cell.trained(recipe).name for cell in cells))
+    seconds = [clock.seconds.get(f"{name}/{laplacian}", {}).get("search") for name in networks]
+    if None in seconds:
+        return []
+    count = len(networks) * len(recipe["methods"]) * recipe["trials"]
+    together = sum(sum(phases.values()) for phases in clock.seconds.values())
+    return [
+        f"The search with the {laplacian} Laplacian, {count:,} trainings of {recipe['epochs']} epochs, took "
+        f"{sum(filter(None, seconds)):,.0f} s; with the other Laplacian and all fresh trainings {together:,.0f} s."
+    ]
 
 
 def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:

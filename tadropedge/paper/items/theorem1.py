@@ -12,7 +12,7 @@ import torch
 from tadropedge.paper.clustered import resistance
 from tadropedge.paper.figures import theorem1 as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
-from tadropedge.paper.judge import CLEAR, judged, mean_and_error
+from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error
 from tadropedge.paper.perturbation import Case, compare, largest_component
 from tadropedge.paper.pieces import Pieces
 from tadropedge.paper.trained_filters import movement, movement_row, trained_taps
@@ -133,7 +133,7 @@ def judge_subgraphs(rows: Sequence[Row]) -> list[Verdict]:
         f"largest mean share of S − S' that no E represents: {said}; eigenvalues of S that add up to zero leave none"
     )
     exists = Verdict(claim, IMPOSSIBLE, reason) if missing else judged(claim, True, reason)
-    return [exists, *(_smaller(rows, how) for how in ("same_p", "same_budget"))]
+    return [exists, *(_smaller(rows, how) for how in HOW)]
 
 
 def _kinds(rows: Sequence[Row]) -> list[str]:
@@ -142,7 +142,6 @@ def _kinds(rows: Sequence[Row]) -> list[str]:
 
 def _smaller(rows: Sequence[Row], how: str) -> Verdict:
     """Whether the relative error of cdf's subgraphs is clearly smaller in every row."""
-    words = {"same_p": "at the same p", "same_budget": "that keeps as many edges"}[how]
     key = f"relative_ratio_{how}"
     counts = {}
     for strategy in dict.fromkeys(row["strategy"] for row in rows):
@@ -155,7 +154,7 @@ def _smaller(rows: Sequence[Row], how: str) -> Verdict:
         for strategy, (less, more, total, low, high) in counts.items()
     )
     less, _, total, *_ = counts["cdf"]
-    return judged(f"‖E‖ of TADropEdge-CDF is smaller than that of DropEdge {words}", less == total, said)
+    return judged(f"‖E‖ of TADropEdge-CDF is smaller than that of DropEdge {HOW[how]}", less == total, said)
 
 
 def judge_networks(rows: Sequence[Row]) -> list[Verdict]:

@@ -21,7 +21,7 @@ from tadropedge.nn.layers import Sparse
 from tadropedge.paper.clustered import resistance
 from tadropedge.paper.figures import variance as figures
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.judge import CLEAR, judged, mean_and_error
+from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error
 from tadropedge.paper.pieces import Pieces
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
@@ -33,7 +33,6 @@ Row = Mapping[str, Any]
 
 QUANTITIES = ("variance", "deviation")
 WORDS = {"variance": "output variance", "deviation": "mean squared distance from the output on the whole graph"}
-HOW = {"same_p": "at the same p", "same_budget": "that keeps as many edges"}
 NEAR = 0.05  # how far a reduction may lie from the printed one
 
 
