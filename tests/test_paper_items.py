@@ -22,7 +22,7 @@ from tadropedge.paper import stopwatch
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
 from tadropedge.paper.items.table1_claims import judge
-from tadropedge.paper.items.table2_claims import other_splits
+from tadropedge.paper.items.table2_claims import other_splits, without_topology
 from tadropedge.paper.paired import counted as counted_gaps
 from tadropedge.paper.paired import gaps
 from tadropedge.paper.recipe import load_recipe, tomllib
@@ -339,6 +339,16 @@ def test_table2_claims_nothing_where_one_competitor_or_the_choice_is_unknown():
     assert [one.status for one in table2.judge([*ours, *others, wide])] == [NOT_REPRODUCED] * 2
     assert len(table2.judge([*ours, *others, {**wide, "honest_mean": None}])) == 1
     assert len(table2.judge([{**ours[0], "val_accuracy": None}, *others])) == 1
+
+
+def test_table2_says_what_the_backbones_have_without_topology():
+    rows = [row("dropedge", 0.9, 0.0, 1.0, None) for _ in range(2)] + [row("cdf", 0.9, 0.0, 1.0, "combinatorial")]
+    for one, val_accuracy, mean in zip(rows, (0.80, 0.85, 0.99), (0.95, 0.87, 0.99), strict=True):
+        one["val_accuracy"], one["honest"] = val_accuracy, {"mean": mean, "low": mean - 0.01, "high": mean + 0.01}
+    [said] = without_topology(rows)
+    assert said.endswith("Chosen in the same way, dropedge has 87.00 ± 1.00 % on Cora.")
+    del rows[0]["val_accuracy"]
+    assert without_topology(rows) == []
 
 
 def test_table2_in_parts(made, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tadropedge.compare.statistics import paired_difference
-from tadropedge.compare.wording import percent, points
+from tadropedge.compare.wording import percent, plus_minus, points
 from tadropedge.data.planetoid import NAMES
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Verdict
 
@@ -73,7 +73,7 @@ def best_on_validation(rows: Sequence[Row]) -> Row | None:
     >>> best_on_validation([{"val_accuracy": 0.8}, {"val_accuracy": 0.9}]), best_on_validation([{}])
     ({'val_accuracy': 0.9}, None)
     """
-    if any(row.get("val_accuracy") is None for row in rows):
+    if not rows or any(row.get("val_accuracy") is None for row in rows):
         return None
     return max(rows, key=lambda row: float(row["val_accuracy"]))
 
@@ -114,6 +114,25 @@ def reached(rows: Sequence[Row]) -> list[Verdict]:
             claim = f"The printed accuracy minus {TOLERANCE:g} is reached (best test accuracy of the trials): {title}"
             verdicts.append(Verdict(claim, REPRODUCED if good else NOT_REPRODUCED, f"measured (printed): {numbers}"))
     return verdicts
+
+
+def without_topology(measured: Sequence[Row]) -> list[str]:
+    """What the rows of Table 1 that do not look at the topology have, chosen in the same way: the backbones' share."""
+    said = []
+    for method in dict.fromkeys(row["method"] for row in measured if row["laplacian"] is None):
+        means = []
+        for dataset in dict.fromkeys(row["dataset"] for row in measured):
+            mine = [row for row in measured if (row["method"], row["dataset"]) == (method, dataset)]
+            best = best_on_validation(mine)
+            if best is not None and best["honest"]["mean"] is not None:
+                honest = best["honest"]
+                mean = plus_minus(percent(honest["mean"]), honest["low"], honest["high"])
+                means.append(f"{mean} % on {NAMES.get(dataset, dataset)}")
+        if means:
+            said.append(f"{method} has {', '.join(means)}")
+    if not said:
+        return []
+    return [f"Backbones and search have their share in TADropEdge's means. Chosen in the same way, {'; '.join(said)}."]
 
 
 def other_splits(rows: Sequence[Row]) -> list[str]:
