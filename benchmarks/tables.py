@@ -145,7 +145,7 @@ def competitors() -> str:
     machine = run["trained_on"][0].partition(";")[0]
     seeds = [row["honest_seeds"] for row in rows.values() if row["row"].startswith("TADropEdge")]
     more = f"; TADropEdge, from Table 1: {min(seeds)} to {max(seeds)}"
-    notes = [note for note in content["notes"]["table2"] if note.startswith("Fresh splits")]
+    notes = [note for note in content["notes"]["table2"] if note.startswith(("Fresh splits", "Backbones"))]
     from_ = f"* [results/paper](results/paper): commits {commits}, {machine}; {run['settings']}{more}"
     return "\n".join([*lines, "", from_, *(f"* {note}" for note in notes)])
 
