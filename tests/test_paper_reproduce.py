@@ -111,6 +111,7 @@ def test_the_page_and_the_readme_hold_every_verdict(finished):
             assert all(half in mine for half in verdict.claim.split(": ", 1))
         for note in entry.notes:
             assert note in page.text
+            assert f"* {note}\n" in claims
     images = [attributes["src"] for tag, attributes in page.tags if tag == "img"]
     assert len(images) == len(list((finished / "figures").iterdir()))
     assert all(source.startswith("data:image/png;base64,iVBORw0KGgo") for source in images)

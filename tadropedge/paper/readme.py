@@ -33,8 +33,8 @@ def readme(document: Document) -> str:
     lines = [
         "# The paper, reproduced",
         "",
-        f"{len(verdicts)} claims judged: {counts}. With the reasons: [claims.md](claims.md). Numbers, figures and "
-        "settings: [report.html](report.html), [results.json](results.json).",
+        f"{len(verdicts)} claims judged: {counts}. With reasons and notes: [claims.md](claims.md). Numbers, figures "
+        "and settings: [report.html](report.html), [results.json](results.json).",
         "",
         *PROTOCOLS,
         "",
@@ -53,7 +53,7 @@ def readme(document: Document) -> str:
 
 
 def claims(document: Document) -> str:
-    """Every claim with its verdict and the numbers behind it, as Markdown.
+    """Every claim with its verdict and the numbers behind it, then the notes of every item, as Markdown.
 
     >>> claims({}).splitlines()[0]
     '# Every claim, judged'
@@ -63,6 +63,9 @@ def claims(document: Document) -> str:
         for verdict in entry.verdicts:
             words = (name, verdict.claim, f"{MARKS[verdict.status]} {verdict.status}", verdict.reason)
             lines.append(f"| {' | '.join(_cell(word) for word in words)} |")
+    for name, entry in document.items():
+        if entry.notes:
+            lines += ["", f"## Notes on {name}", "", *(f"* {' '.join(note.split())}" for note in entry.notes)]
     return "\n".join(lines) + "\n"
 
 
