@@ -11,16 +11,36 @@
 torch.Size([6, 6])
 """
 
-from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError
-from tadropedge.graph import Components, Graph
-from tadropedge.resistance import aggregate_resistance, effective_resistance
-from tadropedge.sampling import sample_directed, sample_edges
-from tadropedge.shift import ShiftOperator, shift_operator
-from tadropedge.strategies import STRATEGIES, auto_gamma, keep_probabilities
+from __future__ import annotations
 
-__version__ = "0.1.0"
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError
+    from tadropedge.graph import Components, Graph
+    from tadropedge.registry import SCORES, STRATEGIES
+    from tadropedge.resistance import aggregate_resistance, effective_resistance
+    from tadropedge.sampling import sample_directed, sample_edges
+    from tadropedge.shift import ShiftOperator, shift_operator
+    from tadropedge.strategies import auto_gamma, keep_probabilities
+
+__version__ = "0.2.0.dev0"
+
+# Where each public name lives. Modules are loaded when a name is first used: ``import tadropedge`` costs nothing.
+_HOMES = {
+    "errors": ("ConvergenceError", "NotEnoughMemoryError", "RepeatedEigenvalueWarning", "TadropedgeError"),
+    "graph": ("Components", "Graph"),
+    "registry": ("SCORES", "STRATEGIES"),
+    "resistance": ("aggregate_resistance", "effective_resistance"),
+    "sampling": ("sample_directed", "sample_edges"),
+    "shift": ("ShiftOperator", "shift_operator"),
+    "strategies": ("auto_gamma", "keep_probabilities"),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "SCORES",
     "STRATEGIES",
     "Components",
     "ConvergenceError",
@@ -37,3 +57,15 @@ __all__ = [
     "sample_edges",
     "shift_operator",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'tadropedge' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"tadropedge.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,10 +6,11 @@ import difflib
 import math
 import operator
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:  # bad names are answered before torch is loaded
+    import torch
+    from torch import Tensor
 
 T = TypeVar("T")
 
@@ -47,10 +48,13 @@ def lookup(kind: str, name: object, table: Mapping[str, T]) -> T:
 def check_probability(name: str, value: Tensor) -> Tensor:
     """Return ``value`` as float64 after checking that it lies in [0, 1]; NaN does not.
 
+    >>> import torch
     >>> check_probability("keep_prob", torch.tensor(1.2))
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: keep_prob must lie in [0, 1], got 1.2
     """
+    import torch
+
     if value.is_complex() or value.dtype == torch.bool:
         raise TadropedgeError(f"{name} must be real numbers in [0, 1], got dtype {value.dtype}")
     if value.numel():
@@ -66,10 +70,13 @@ def check_probability(name: str, value: Tensor) -> Tensor:
 def check_length(name: str, value: object, length: int, what: str) -> Tensor:
     """Return ``value`` if it is a tensor whose last axis holds one entry for each of ``length`` things.
 
+    >>> import torch
     >>> check_length("prob", torch.ones(3), 5, "edge")
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: prob must have 5 entries along its last axis, one for each edge, got shape [3]
     """
+    from torch import Tensor
+
     if not isinstance(value, Tensor):
         raise TadropedgeError(f"{name} must be a tensor, got {show(value)}")
     if value.dim() == 0 or value.shape[-1] != length:
@@ -90,10 +97,13 @@ def check_device(name: str, value: Tensor, device: torch.device, owner: str) -> 
 def check_runs_on(device: torch.device | str | None, default: torch.device) -> torch.device:
     """Return the device to run on after checking that it is there; ``None`` stands for ``default``.
 
+    >>> import torch
     >>> check_runs_on("gpu", torch.device("cpu"))
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: device must be 'cpu' or 'cuda', got 'gpu'
     """
+    import torch
+
     try:
         chosen = default if device is None else torch.device(device)
     except RuntimeError:

@@ -32,11 +32,12 @@ from tadropedge.errors import (
     lookup,
 )
 from tadropedge.graph import Graph
+from tadropedge.registry import STRATEGIES
 from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
 from tadropedge.spectrum import LAPLACIANS, SOLVERS
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.strategies import STRATEGIES, Numbers, Score, keep_probabilities
+from tadropedge.strategies import Numbers, Score, keep_probabilities
 
 WEIGHTS = {"aggregate": aggregate_resistance, "effective": effective_resistance}
 ADVANCES = {"call": None, "manual": None}

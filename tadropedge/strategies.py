@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, check_probability, lookup, show
+from tadropedge.registry import STRATEGIES
 
 Score = Callable[..., Tensor]
 Numbers = float | Sequence[float] | Tensor
@@ -49,7 +50,6 @@ def cdf(weights: Tensor) -> Tensor:
     return torch.searchsorted(ascending, weights, right=True).to(weights.dtype) / weights.shape[0]
 
 
-STRATEGIES: dict[str, Score] = {"uniform": uniform, "cutoff": cutoff, "division": division, "cdf": cdf}
 INVERSES: dict[str, Score] = {"cutoff": inverse_cutoff}  # where it is not simply 1 − score
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row
-from tadropedge.compare.statistics import honest_rows
+from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row
+from tadropedge.comparison.statistics import honest_rows
 
 GAINS = {
     "original": -0.004,

@@ -36,8 +36,8 @@ from tadropedge.cli.options import (
 )
 from tadropedge.cli.progress import live_progress
 from tadropedge.cli.show import show
-from tadropedge.compare.comparison import DEFAULT_METHODS, Plan, compare, run_info, write_all
-from tadropedge.compare.rows import Results
+from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare, run_info, write_all
+from tadropedge.comparison.rows import Results
 from tadropedge.data import bayes_accuracy
 from tadropedge.training.config import METHODS, Method
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tadropedge.compare.comparison import Report
+from tadropedge.comparison.comparison import Report
 
 SECONDS_BETWEEN_LINES = 5.0
 

@@ -11,9 +11,9 @@ import typer
 from tadropedge.cli.app import app
 from tadropedge.cli.options import Json_
 from tadropedge.cli.show import show, show_verdicts
-from tadropedge.compare.report import write_report
-from tadropedge.compare.results import read_json
-from tadropedge.compare.schema import parse
+from tadropedge.comparison.report import write_report
+from tadropedge.comparison.results import read_json
+from tadropedge.comparison.schema import parse
 from tadropedge.paper.document import as_plain, parse_document
 from tadropedge.paper.reproduce import write_folder
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from tadropedge.compare.results import as_document
-from tadropedge.compare.rows import Results, grouped
-from tadropedge.compare.terminal import table
+from tadropedge.comparison.results import as_document
+from tadropedge.comparison.rows import Results, grouped
+from tadropedge.comparison.terminal import table
 from tadropedge.paper.document import Document
 from tadropedge.paper.item import STATUSES
 

@@ -19,10 +19,10 @@ from tadropedge.cli.progress import live_progress
 from tadropedge.data import DATASETS, load_dataset
 from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup
 from tadropedge.graph import Graph
+from tadropedge.score_report.terminal import explained, page
+from tadropedge.score_report.weigh import KINDS, Request, weigh
+from tadropedge.score_report.write import run_info, write_all
 from tadropedge.spectrum import SOLVERS, explain
-from tadropedge.weighing.terminal import explained, page
-from tadropedge.weighing.weigh import KINDS, Request, weigh
-from tadropedge.weighing.write import run_info, write_all
 
 Graph_ = Annotated[
     str, typer.Argument(metavar="GRAPH", help=f"one of {', '.join(DATASETS)}, or an edge list or .npz file")

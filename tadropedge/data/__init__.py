@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tadropedge.data.dataset import Dataset, Split, random_split, row_normalized, shuffled_split
 from tadropedge.data.files import load_file
-from tadropedge.data.planetoid import NAMES, load_planetoid
+from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import lookup
+from tadropedge.registry import DATASETS
 
 __all__ = [
     "DATASETS",
@@ -31,13 +31,6 @@ __all__ = [
     "row_normalized",
     "shuffled_split",
 ]
-
-DATASETS: dict[str, Callable[..., Dataset]] = {
-    **{name: partial(load_planetoid, name) for name in NAMES},
-    "source-localization": load_source_localization,
-    "karate": load_karate,
-    "clusters": load_clusters,
-}
 
 
 def load_dataset(

@@ -8,6 +8,7 @@ node of each row of ``tx`` in ``test.index``. All but the last are pickles, read
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,9 @@ def load_planetoid(
         split=make_split(files) if make_split else random_split(labels, per_class, seed=seed),
         gamma=GAMMA[folder],
     )
+
+
+cora, citeseer, pubmed = (partial(load_planetoid, name) for name in NAMES)
 
 
 def citation_graph(name: str, root: str | Path | None = None) -> Graph:

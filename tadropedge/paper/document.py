@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tadropedge.compare.checks import each, flag, mapping, members_of, number, short, text, whole
-from tadropedge.compare.results import plain, read_json, write_json
+from tadropedge.comparison.checks import each, flag, mapping, members_of, number, short, text, whole
+from tadropedge.comparison.results import plain, read_json, write_json
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import write_atomic
 from tadropedge.paper.item import Verdict

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.compare.statistics import ALPHA, Difference, holm, mean_interval, paired_difference
+from tadropedge.comparison.statistics import ALPHA, Difference, holm, mean_interval, paired_difference
 from tadropedge.search.study import Finished
 
 Array = npt.NDArray[np.float64]

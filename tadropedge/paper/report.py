@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from tadropedge.compare.report import shown
+from tadropedge.comparison.report import shown
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import STATUSES, Table, Verdict

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from tadropedge.compare.checks import each, mapping, members_of, number, text
-from tadropedge.compare.results import read_json, write_json
+from tadropedge.comparison.checks import each, mapping, members_of, number, text
+from tadropedge.comparison.results import read_json, write_json
 from tadropedge.paper.item import Bench
 from tadropedge.provenance import commit, machine
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import optuna
 
-from tadropedge.compare.comparison import LARGEST_BATCH, fixed_settings
-from tadropedge.compare.statistics import honest_rows
+from tadropedge.comparison.comparison import LARGEST_BATCH, fixed_settings
+from tadropedge.comparison.statistics import honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Bench
 from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import INK, WIDTH
+from tadropedge.comparison.figures import INK, WIDTH
 from tadropedge.paper.figures.canvas import METHOD_COLOURS, look, png
 
 Row = Mapping[str, Any]

@@ -11,7 +11,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import BASELINES, COLOURS, INK, PALETTE, QUIET, STYLE
+from tadropedge.comparison.figures import BASELINES, COLOURS, INK, PALETTE, QUIET, STYLE
 
 METHOD_COLOURS = {
     **BASELINES,

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import WIDTH
+from tadropedge.comparison.figures import WIDTH
 from tadropedge.paper.figures.canvas import METHOD_COLOURS, look, png
 
 SHOWN = ("dropedge", "cutoff", "division", "cdf", "dropedge as cdf")

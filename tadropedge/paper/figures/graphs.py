@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import PALETTE, QUIET, WIDTH
+from tadropedge.comparison.figures import PALETTE, QUIET, WIDTH
 from tadropedge.graph import Graph
 from tadropedge.paper.clustered import Clustered, Spectrum
 from tadropedge.paper.figures.canvas import look, png

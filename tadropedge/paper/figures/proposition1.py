@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import PALETTE, QUIET, WIDTH
+from tadropedge.comparison.figures import PALETTE, QUIET, WIDTH
 from tadropedge.paper.figures.canvas import look, png
 
 Row = Mapping[str, Any]

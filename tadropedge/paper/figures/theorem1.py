@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import PALETTE, QUIET, WIDTH
+from tadropedge.comparison.figures import PALETTE, QUIET, WIDTH
 from tadropedge.paper.figures.canvas import METHOD_COLOURS, lines, look, png
 
 Row = Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import QUIET, WIDTH
+from tadropedge.comparison.figures import QUIET, WIDTH
 from tadropedge.paper.figures.canvas import METHOD_COLOURS, look, png
 
 MARKERS = {"cdf": "o", "cutoff": "s", "division": "^"}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.figures import INK, PALETTE, WIDTH
+from tadropedge.comparison.figures import INK, PALETTE, WIDTH
 from tadropedge.paper.figures.canvas import look, png
 
 Array = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tadropedge.compare.wording import p_value, percent, plus_minus, points
+from tadropedge.comparison.wording import p_value, percent, plus_minus, points
 from tadropedge.paper.figures.accuracy_vs_p import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.paired import BUDGETS, counted, gaps, metric, summary, surely_above, surely_below

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.compare.wording import NOTHING, p_value
+from tadropedge.comparison.wording import NOTHING, p_value
 from tadropedge.paper.figures.convergence import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.paired import BUDGETS, UNDECIDED, Array, Gap, counted, gaps, surely_below

@@ -14,8 +14,8 @@ from typing import Any
 
 import optuna
 
-from tadropedge.compare.comparison import make_rows
-from tadropedge.compare.results import plain
+from tadropedge.comparison.comparison import make_rows
+from tadropedge.comparison.results import plain
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.figures.table1 import draw

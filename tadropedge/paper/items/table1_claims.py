@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tadropedge.compare.statistics import ALPHA
-from tadropedge.compare.wording import NOTHING, p_value, percent, plus_minus, points
+from tadropedge.comparison.statistics import ALPHA
+from tadropedge.comparison.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.data.planetoid import NAMES
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Table, Verdict
 from tadropedge.paper.recipe import Recipe

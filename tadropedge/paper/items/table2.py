@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tadropedge.compare.statistics import honest_rows
-from tadropedge.compare.wording import NOTHING, percent, plus_minus
+from tadropedge.comparison.statistics import honest_rows
+from tadropedge.comparison.wording import NOTHING, percent, plus_minus
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.document import read_document
 from tadropedge.paper.figures.table2 import draw

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.compare.statistics import paired_difference
-from tadropedge.compare.wording import percent, plus_minus, points
+from tadropedge.comparison.statistics import paired_difference
+from tadropedge.comparison.wording import percent, plus_minus, points
 from tadropedge.data.planetoid import NAMES
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Verdict
 

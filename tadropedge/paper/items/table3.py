@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.compare.results import plain
-from tadropedge.compare.statistics import Honest as Judged
-from tadropedge.compare.statistics import honest_rows, verdict
-from tadropedge.compare.wording import NOTHING, percent, plus_minus, points
+from tadropedge.comparison.results import plain
+from tadropedge.comparison.statistics import Honest as Judged
+from tadropedge.comparison.statistics import honest_rows, verdict
+from tadropedge.comparison.wording import NOTHING, percent, plus_minus, points
 from tadropedge.data import SourceLocalization, bayes_accuracy
 from tadropedge.paper.figures.table3 import draw
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict

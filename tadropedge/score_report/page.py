@@ -19,15 +19,15 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from torch import Tensor
 
-from tadropedge.weighing.summary import most_critical
-from tadropedge.weighing.weigh import Weighing
+from tadropedge.score_report.summary import most_critical
+from tadropedge.score_report.weigh import Weighing
 
 Floats = npt.NDArray[np.float64]
 
 
 def render(weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
     """The page as text: every node, every edge."""
-    folder = resources.files("tadropedge.weighing")
+    folder = resources.files("tadropedge.score_report")
     script = folder.joinpath("graph.js").read_text(encoding="utf-8")
     template = folder.joinpath("graph.html.j2").read_text(encoding="utf-8")
     graph, kind = weighing.graph, weighing.request.kind

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from comparisons import comparison, renamed
 
-from tadropedge.compare import figures
-from tadropedge.compare.rows import Convergence, KeepProbPoint, Row
-from tadropedge.compare.statistics import Honest
+from tadropedge.comparison import figures
+from tadropedge.comparison.rows import Convergence, KeepProbPoint, Row
+from tadropedge.comparison.statistics import Honest
 
 ROWS = comparison().rows
 BARE = Row("cora", "gcn", 2, "cdf")
@@ -54,7 +54,7 @@ def test_nothing_global_changes():
     code = (
         "import sys, matplotlib, comparisons\n"
         "before = matplotlib.rcParams.copy()\n"
-        "from tadropedge.compare import figures\n"
+        "from tadropedge.comparison import figures\n"
         "assert figures.convergence(comparisons.comparison().rows)\n"
         "assert matplotlib.rcParams.copy() == before\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"

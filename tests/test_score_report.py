@@ -12,12 +12,12 @@ from graphs import ZOO, clusters, complete, cycle, path, star, two_cliques, unio
 from matplotlib.image import imread
 
 from tadropedge import Graph, RepeatedEigenvalueWarning, aggregate_resistance, effective_resistance
+from tadropedge.score_report import figures, parts, weigh, write
+from tadropedge.score_report.layout import _Mesh, layout
+from tadropedge.score_report.summary import knee, probabilities, summary
+from tadropedge.score_report.tables import write_csv, write_npz
+from tadropedge.score_report.weigh import Request
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.weighing import figures, parts, weigh, write
-from tadropedge.weighing.layout import _Mesh, layout
-from tadropedge.weighing.summary import knee, probabilities, summary
-from tadropedge.weighing.tables import write_csv, write_npz
-from tadropedge.weighing.weigh import Request
 
 
 def facts(weighing, keep_prob=0.7, gamma=None):

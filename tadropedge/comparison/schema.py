@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
-from tadropedge.compare.checks import each, mapping, maybe, members_of, number, number_or_nan, share, text, whole
-from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row
-from tadropedge.compare.statistics import Honest
+from tadropedge.comparison.checks import each, mapping, maybe, members_of, number, number_or_nan, share, text, whole
+from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row
+from tadropedge.comparison.statistics import Honest
 from tadropedge.errors import TadropedgeError
 
 INTERVAL = ("mean", "low", "high")

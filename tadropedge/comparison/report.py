@@ -13,12 +13,12 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from tadropedge.compare.figures import FIGURES
-from tadropedge.compare.results import as_document
-from tadropedge.compare.rows import Results, Row, grouped, labels
-from tadropedge.compare.schema import parse
-from tadropedge.compare.statistics import Honest, verdict
-from tadropedge.compare.wording import (
+from tadropedge.comparison.figures import FIGURES
+from tadropedge.comparison.results import as_document
+from tadropedge.comparison.rows import Results, Row, grouped, labels
+from tadropedge.comparison.schema import parse
+from tadropedge.comparison.statistics import Honest, verdict
+from tadropedge.comparison.wording import (
     NOTHING,
     honest_label,
     interval,
@@ -56,7 +56,7 @@ def render(results: Results) -> str:
     (True, True)
     """
     results = parse(as_document(results))
-    source = resources.files("tadropedge.compare").joinpath("report.html.j2").read_text(encoding="utf-8")
+    source = resources.files("tadropedge.comparison").joinpath("report.html.j2").read_text(encoding="utf-8")
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(source)
     datasets = list(dict.fromkeys(row.dataset for row in results.rows))
     return page.render(

@@ -17,12 +17,12 @@ from torch import Tensor
 from tadropedge.files import write_atomic
 from tadropedge.graph import Graph
 from tadropedge.provenance import commit, machine
-from tadropedge.weighing import figures
-from tadropedge.weighing.layout import layout
-from tadropedge.weighing.page import render
-from tadropedge.weighing.summary import knee, probabilities, summary
-from tadropedge.weighing.tables import write_csv, write_npz
-from tadropedge.weighing.weigh import Report, Weighing
+from tadropedge.score_report import figures
+from tadropedge.score_report.layout import layout
+from tadropedge.score_report.page import render
+from tadropedge.score_report.summary import knee, probabilities, summary
+from tadropedge.score_report.tables import write_csv, write_npz
+from tadropedge.score_report.weigh import Report, Weighing
 
 MOST_NODES = 4_000  # of a still picture; beyond, nodes and edges run together
 MOST_EDGES = 20_000  # of a page; beyond, drawing no longer follows the hand

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tadropedge import aggregate_resistance, effective_resistance
 from tadropedge.cli import app
 from tadropedge.errors import TadropedgeError
-from tadropedge.weighing import parts, weigh, write
+from tadropedge.score_report import parts, weigh, write
 
 FILES = ["weights.csv", "weights.npz", "summary.json", "spectrum.png", "distribution.png", "graph.png", "graph.html"]
 

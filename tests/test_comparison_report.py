@@ -10,11 +10,11 @@ from comparisons import GAINS, comparison, renamed
 from rich.console import Console
 
 from tadropedge import TadropedgeError
-from tadropedge.compare.report import render, write_report
-from tadropedge.compare.rows import PaperProtocol, Results, Row
-from tadropedge.compare.statistics import Honest, verdict
-from tadropedge.compare.terminal import table
-from tadropedge.compare.wording import honest_label, judged, outcome, paper_label
+from tadropedge.comparison.report import render, write_report
+from tadropedge.comparison.rows import PaperProtocol, Results, Row
+from tadropedge.comparison.statistics import Honest, verdict
+from tadropedge.comparison.terminal import table
+from tadropedge.comparison.wording import honest_label, judged, outcome, paper_label
 
 RESULTS = comparison()
 BARE = Row("cora", "gcn", 2, "cdf")

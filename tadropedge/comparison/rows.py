@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tadropedge.compare.statistics import Honest
+from tadropedge.comparison.statistics import Honest
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tadropedge.compare.rows import Results
-from tadropedge.compare.schema import parse
-from tadropedge.compare.statistics import Honest
+from tadropedge.comparison.rows import Results
+from tadropedge.comparison.schema import parse
+from tadropedge.comparison.statistics import Honest
 from tadropedge.errors import TadropedgeError
 from tadropedge.files import existing, write_atomic
 
@@ -31,7 +31,7 @@ NUMBERS = re.compile(r'[\[{](\n\s+("\w+": )?(-?[0-9][0-9.eE+-]*|null),?)+\n\s+[\
 def as_document(results: Results) -> dict[str, object]:
     """``results`` as plain JSON values; a number that is not finite becomes ``None``.
 
-    >>> from tadropedge.compare.rows import PaperProtocol, Row
+    >>> from tadropedge.comparison.rows import PaperProtocol, Row
     >>> row = Row("cora", "gcn", 2, "cdf", "combinatorial", PaperProtocol(0.88, 100))
     >>> as_document(Results([row]))["compare"][0]["paper_protocol"]
     {'best_test': 0.88, 'trials': 100}

@@ -8,9 +8,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from tadropedge.compare.rows import Row, labels
-from tadropedge.compare.statistics import verdict
-from tadropedge.compare.wording import (
+from tadropedge.comparison.rows import Row, labels
+from tadropedge.comparison.statistics import verdict
+from tadropedge.comparison.wording import (
     NOTHING,
     honest_label,
     judged,

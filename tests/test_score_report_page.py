@@ -10,10 +10,10 @@ from html import escape
 from browser import Page, browse, needs_chromium
 from graphs import ZOO, two_cliques
 
-from tadropedge.weighing.layout import layout
-from tadropedge.weighing.page import render
-from tadropedge.weighing.summary import knee, probabilities
-from tadropedge.weighing.weigh import Request, weigh
+from tadropedge.score_report.layout import layout
+from tadropedge.score_report.page import render
+from tadropedge.score_report.summary import knee, probabilities
+from tadropedge.score_report.weigh import Request, weigh
 
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 

@@ -10,10 +10,10 @@ import pytest
 from comparisons import comparison
 
 from tadropedge import TadropedgeError
-from tadropedge.compare.results import as_document, read_results, write_csv, write_results
-from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped, labels
-from tadropedge.compare.schema import parse
-from tadropedge.compare.statistics import Honest
+from tadropedge.comparison.results import as_document, read_results, write_csv, write_results
+from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped, labels
+from tadropedge.comparison.schema import parse
+from tadropedge.comparison.statistics import Honest
 
 SMALL = Row("cora", "gcn", 2, "cdf", "combinatorial", PaperProtocol(0.875, 100), Honest(0.5, 0.25, 0.75, 20))
 

@@ -1,6 +1,6 @@
 """The pictures of a weighing, as PNG bytes: the spectrum, the distribution of the weights, the graph itself.
 
-As in :mod:`tadropedge.compare.figures`: the same style, nothing global changes, the same weighing gives the same bytes.
+As in :mod:`tadropedge.comparison.figures`: the same style, nothing global changes, the same bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tadropedge.compare.figures import INK, PALETTE, QUIET, STYLE, WIDTH
-from tadropedge.weighing.weigh import Weighing
+from tadropedge.comparison.figures import INK, PALETTE, QUIET, STYLE, WIDTH
+from tadropedge.score_report.weigh import Weighing
 
 Floats = npt.NDArray[np.float64]
 

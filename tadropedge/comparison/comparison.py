@@ -14,11 +14,11 @@ import numpy as np
 import scipy
 import torch
 
-from tadropedge.compare.figures import save_figures
-from tadropedge.compare.report import write_report
-from tadropedge.compare.results import write_csv, write_results
-from tadropedge.compare.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
-from tadropedge.compare.statistics import honest_rows
+from tadropedge.comparison.figures import save_figures
+from tadropedge.comparison.report import write_report
+from tadropedge.comparison.results import write_csv, write_results
+from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
+from tadropedge.comparison.statistics import honest_rows
 from tadropedge.data.dataset import Dataset
 from tadropedge.provenance import commit, machine
 from tadropedge.search.engine import Table, run_search

@@ -12,8 +12,8 @@ import numpy as np
 from torch import Tensor
 
 from tadropedge.files import atomic
-from tadropedge.weighing.summary import names
-from tadropedge.weighing.weigh import Weighing
+from tadropedge.score_report.summary import names
+from tadropedge.score_report.weigh import Weighing
 
 LINES = 100_000  # written at a time
 

@@ -19,9 +19,9 @@ from tadropedge.electrical import resistances
 from tadropedge.errors import TadropedgeError, check_integer, check_positive, check_runs_on, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.resistance import checked_clusters, modal_weights, settled
+from tadropedge.score_report.parts import parts
 from tadropedge.spectrum import LAPLACIANS, SOLVERS, cluster_subspaces
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.weighing.parts import parts
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tadropedge import TadropedgeError
-from tadropedge.compare.statistics import (
+from tadropedge.comparison.statistics import (
     ALPHA,
     Honest,
     holm,

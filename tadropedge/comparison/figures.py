@@ -19,8 +19,8 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.compare.rows import Row, labels
-from tadropedge.compare.wording import title
+from tadropedge.comparison.rows import Row, labels
+from tadropedge.comparison.wording import title
 from tadropedge.files import write_atomic
 
 Array = npt.NDArray[np.float64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tadropedge.compare.rows import Row, labels
-from tadropedge.compare.statistics import Honest
+from tadropedge.comparison.rows import Row, labels
+from tadropedge.comparison.statistics import Honest
 
 NOTHING = "–"
 

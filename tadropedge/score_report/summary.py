@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
-from tadropedge.strategies import STRATEGIES, auto_gamma, keep_probabilities
-from tadropedge.weighing.weigh import Weighing
+from tadropedge.registry import STRATEGIES
+from tadropedge.score_report.weigh import Weighing
+from tadropedge.strategies import auto_gamma, keep_probabilities
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 PROTECTED = 0.99  # an edge that is kept with more than this probability is protected

@@ -1,0 +1,122 @@
+"""Every name that a user can give, and what it stands for: scores, rules, networks, datasets.
+
+Adding a function to a registry, here or from your own module, makes it usable everywhere: in Python, in PyTorch
+Geometric, in ``compare``, ``train`` and ``weights``, and in reports. An entry written as ``"module:name"`` is imported
+when it is first asked for, so that names can be listed, and typos answered, before torch is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tadropedge.errors import TadropedgeError, show
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tadropedge.data.dataset import Dataset
+    from tadropedge.nn.baselines.network import Network
+
+T = TypeVar("T")
+
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+RESERVED = ("inverse", "original", "dropedge", "auto")  # words of the grammar of methods
+
+
+class Registry(MutableMapping[str, T], Generic[T]):
+    """Names of one ``kind`` of thing.
+
+    >>> scores = Registry("score", {"path": "os.path:join"})
+    >>> scores["degree"] = len
+    >>> list(scores), scores["path"].__name__
+    (['path', 'degree'], 'join')
+    >>> scores["My score"] = len
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: the name of a score is made of small letters, digits and hyphens, got 'My score'
+    """
+
+    def __init__(self, kind: str, entries: Mapping[str, T | str]) -> None:
+        self.kind = kind
+        self._entries: dict[str, T | str] = dict(entries)
+
+    def __getitem__(self, name: str) -> T:
+        entry = self._entries[name]
+        if isinstance(entry, str):
+            module, _, attribute = entry.partition(":")
+            entry = self._entries[name] = getattr(importlib.import_module(module), attribute)
+        return entry
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise TadropedgeError(
+                f"the name of a {self.kind} is made of small letters, digits and hyphens, got {show(name, typed=False)}"
+            )
+        if name.split("-")[0] in RESERVED:
+            raise TadropedgeError(f"the name of a {self.kind} cannot begin with {name.split('-')[0]!r}, got {name!r}")
+        if not callable(entry):
+            raise TadropedgeError(f"the {self.kind} {name!r} must be a function, got {show(entry)}")
+        self._entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # without importing it
+
+    def __repr__(self) -> str:
+        return f"Registry({self.kind!r}: {', '.join(self)})"
+
+
+SCORES: Registry[Callable[..., Any]] = Registry(
+    "score",
+    {
+        "aggregate": "tadropedge.scores.aggregate:aggregate",
+        "effective": "tadropedge.scores.effective:effective",
+    },
+)
+
+STRATEGIES: Registry[Callable[..., Tensor]] = Registry(
+    "strategy",
+    {
+        "uniform": "tadropedge.strategies:uniform",
+        "cutoff": "tadropedge.strategies:cutoff",
+        "division": "tadropedge.strategies:division",
+        "cdf": "tadropedge.strategies:cdf",
+    },
+)
+
+NETWORKS: Registry[type[Network]] = Registry(
+    "network",
+    {
+        "gcn": "tadropedge.nn.backbones:GCN",
+        "jknet": "tadropedge.nn.backbones:JKNet",
+        "incepgcn": "tadropedge.nn.backbones:IncepGCN",
+        "gcnn": "tadropedge.nn.filters:FilterNetwork",
+        "graphsage": "tadropedge.nn.graphsage:GraphSAGE",
+        "fastgcn": "tadropedge.nn.fastgcn:FastGCN",
+        "as-gcn": "tadropedge.nn.as_gcn:ASGCN",
+        "neuralsparse": "tadropedge.nn.neuralsparse:NeuralSparse",
+        "ptdnet": "tadropedge.nn.ptdnet:PTDNet",
+    },
+)
+
+DATASETS: Registry[Callable[..., Dataset]] = Registry(
+    "dataset",
+    {
+        "cora": "tadropedge.data.planetoid:cora",
+        "citeseer": "tadropedge.data.planetoid:citeseer",
+        "pubmed": "tadropedge.data.planetoid:pubmed",
+        "source-localization": "tadropedge.data.source_localization:load_source_localization",
+        "karate": "tadropedge.data.synthetic:load_karate",
+        "clusters": "tadropedge.data.synthetic:load_clusters",
+    },
+)
