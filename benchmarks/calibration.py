@@ -29,7 +29,7 @@ def tuned_accuracy(noise: float, seed: int, epochs: int, device: str) -> float:
     laboratory = Laboratory(dataset, Architecture("gcnn", 1, 32), epochs=epochs)
     settings = itertools.product(RATES, DECAYS, DROPOUTS, NORMALIZATIONS)
     trials = [
-        Trial("original", learning_rate=rate, weight_decay=decay, dropout=drop, normalization=name, seed=place)
+        Trial.of("original", learning_rate=rate, weight_decay=decay, dropout=drop, normalization=name, seed=place)
         for place, (rate, decay, drop, name) in enumerate(settings)
     ]
     good = [outcome.kept for outcome in laboratory.train(trials) if not outcome.failed]

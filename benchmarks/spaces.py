@@ -80,7 +80,7 @@ def search(dataset: Dataset, cell: Cell, recipe: Recipe, attempt: Attempt, lapla
         recipe["trials"],
         attempt.seed,
         optuna.storages.InMemoryStorage(),
-        batch=laboratory.batch_size(),
+        batch=laboratory.fitting(),
     )
     return {
         method: sorted((row.test_accuracy for row in done if not row.failed), reverse=True)

@@ -22,9 +22,9 @@ from report import data_root, write
 
 from tadropedge.data import Dataset, load_dataset
 from tadropedge.search.space import Space
+from tadropedge.training.batch import Batch, Course
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory, make_task
-from tadropedge.training.trainer import Batch
 
 GRAPHS = ("cora", "citeseer", "pubmed")
 HIDDEN = 128
@@ -66,11 +66,11 @@ def medians(calls: list[Callable[[], object]], blocks: int, device: str) -> list
 
 def one_trial(dataset: Dataset, blocks: int, layers: int = 2) -> dict[str, Any]:
     """(a) One trial on the CPU."""
-    task = make_task(dataset, [dataset.split], {})
+    task = make_task(dataset, [dataset.split])
     architecture = Architecture(layers=layers, hidden=HIDDEN)
     epochs = BLOCK * (blocks + 1)
-    batch = Batch(task, architecture, [ONE], [0], epochs, "evaluation", per_layer=False, keep_state=False)
-    ours, theirs = medians([batch.step, pyg_epoch(dataset, ONE, HIDDEN, layers)], blocks, "cpu")
+    batch = Batch(task, architecture, [ONE], [0], Course(epochs=epochs))
+    ours, theirs = medians([batch.run_epoch, pyg_epoch(dataset, ONE, HIDDEN, layers)], blocks, "cpu")
     return {
         "graph": dataset.name,
         "device": "cpu",
@@ -85,7 +85,7 @@ def one_trial(dataset: Dataset, blocks: int, layers: int = 2) -> dict[str, Any]:
 
 def mixed_trials(count: int) -> list[Trial]:
     """Trials that differ in everything a batch allows: method, rates, dropout, keep_prob, normalisation and seed."""
-    return [Trial(METHODS[i % len(METHODS)], seed=i, **SPACE.draw(seed=0, i=i)) for i in range(count)]
+    return [Trial.of(METHODS[i % len(METHODS)], seed=i, **SPACE.draw(seed=0, i=i)) for i in range(count)]
 
 
 def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> dict[
     architecture = Architecture(layers=layers, hidden=HIDDEN)
     trials = mixed_trials(count)
     lab = Laboratory(dataset, architecture, epochs=epochs)
-    weighing = seconds(lambda: lab.weights("aggregate"), device)
+    weighing = seconds(lambda: lab.scores("aggregate"), device)
     lab.epochs = 3
     lab.train(trials)  # compiles the kernels
     lab.epochs = epochs
@@ -109,7 +109,7 @@ def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> dict[
         "layers": layers,
         "trials": count,
         "epochs": epochs,
-        "trials_at_once": min(count, lab.batch_size()),
+        "trials_at_once": min(count, lab.fitting()),
         "seconds": round(ours, 3),
         "milliseconds_an_epoch": round(1e3 * ours / epochs, 3),
         "weights_seconds": round(weighing, 3),

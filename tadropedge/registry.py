@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tadropedge.data.dataset import Dataset
-    from tadropedge.nn.baselines.network import Network
+    from tadropedge.nn.network import Network
 
 T = TypeVar("T")
 

@@ -98,18 +98,29 @@ class _Product(torch.autograd.Function):
 
 
 class KeptProducts:
-    """A matrix of features X whose products with the weights are kept from one pass to the next.
+    """A matrix of features X whose products with trained weights are kept until the weights change.
 
-    The evaluation at the end of an epoch and the training pass of the next see the same weights, so they share
-    ``X W``: computed without gradients, it is kept; asked for again with them, it is handed out with its gradient
-    ``Xᵀ g``. Weights that change in between must be multiplied without gradients first.
+    The evaluation at the end of an epoch and the training pass of the next see the same weights, so they share ``X W``:
+    whoever asks first computes it, whoever asks again is handed it with its gradient ``Xᵀ g``. Torch counts the changes
+    of a tensor, so a product is never older than its weights; a kernel of our own that writes into weights must count
+    its change too (``torch.autograd.graph.increment_version``). Products with anything else are not kept.
+
+    A CUDA graph replays what was recorded without asking: call :meth:`forget` before recording steps that may be
+    replayed in another order.
     """
 
     def __init__(
         self, product: Callable[[Tensor, Tensor | None], Tensor], gradient: Callable[[Tensor], Tensor]
     ) -> None:
         self.product, self.gradient = product, gradient
-        self.kept: dict[int, Tensor] = {}
+        self._kept: dict[int, tuple[Tensor, int, Tensor]] = {}  # the weights, their version, the product
+
+    @classmethod
+    def of(cls, matrix: Tensor) -> KeptProducts:
+        """Products with a dense or CSR matrix ``[N, F]`` that all trials share."""
+        if matrix.layout is torch.sparse_csr:
+            return cls.sparse(Csr.of(matrix), matrix.values())
+        return cls.dense(matrix)
 
     @classmethod
     def sparse(cls, places: Csr, values: Tensor) -> KeptProducts:
@@ -123,7 +134,7 @@ class KeptProducts:
 
     @classmethod
     def dense(cls, matrix: Tensor) -> KeptProducts:
-        """A dense X ``[N, F]``, shared by all trials."""
+        """A dense X ``[N, F]``."""
 
         def product(weight: Tensor, out: Tensor | None) -> Tensor:
             return torch.bmm(matrix.expand(len(weight), -1, -1), weight, out=out)
@@ -132,11 +143,23 @@ class KeptProducts:
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         """``X W`` for weights ``[T, F, H]``."""
-        if not torch.is_grad_enabled() or id(weight) not in self.kept:
-            with torch.no_grad():  # into the same memory every time, so that a CUDA graph finds it again
-                self.kept[id(weight)] = self.product(weight, self.kept.get(id(weight)))
-        product: Tensor = _Kept.apply(weight, self.kept[id(weight)], self)  # type: ignore[no-untyped-call]
+        product: Tensor = _Kept.apply(weight, self._current(weight), self)  # type: ignore[no-untyped-call]
         return product
+
+    def _current(self, weight: Tensor) -> Tensor:
+        with torch.no_grad():
+            if not (weight.is_leaf and weight.requires_grad):
+                return self.product(weight, None)
+            known, version, product = self._kept.get(id(weight), (None, -1, None))
+            if known is not weight or version != weight._version or product is None:
+                # Into the same memory every time, so that a CUDA graph finds it again.
+                product = self.product(weight, product if known is weight else None)
+                self._kept[id(weight)] = (weight, weight._version, product)
+            return product
+
+    def forget(self) -> None:
+        """Compute every product anew when it is next asked for, into the memory it has."""
+        self._kept = {key: (weight, -1, product) for key, (weight, _, product) in self._kept.items()}
 
 
 class _Kept(torch.autograd.Function):

@@ -8,15 +8,16 @@ import dense
 import pytest
 import torch
 from graphs import ZOO, clusters, star
+from networks import make_network
 from torch.autograd import gradcheck
 
 from tadropedge.data.synthetic import load_clusters
-from tadropedge.nn.baselines import NETWORKS, Problem, Step
-from tadropedge.nn.baselines.draws import Draws
-from tadropedge.nn.baselines.entries import Entries, Ranking
-from tadropedge.nn.baselines.ptdnet import GAMMA, ZETA, expected_open, hard_concrete, singular_values
-from tadropedge.training.baselines import BaselineBatch
-from tadropedge.training.config import Trial
+from tadropedge.nn.draws import Draws
+from tadropedge.nn.entries import Entries, Ranking
+from tadropedge.nn.network import Step
+from tadropedge.nn.ptdnet import GAMMA, ZETA, expected_open, hard_concrete, singular_values
+from tadropedge.training.batch import Batch, Course
+from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import make_task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -37,9 +38,18 @@ def to_dense(entries, values):
     return values.new_zeros(len(values), n * n).index_copy(1, entries.row * n + entries.col, values).view(-1, n, n)
 
 
-def network(name, graph, trials=1, hidden=4, **settings):
-    columns = {key: torch.full((trials,), value) for key, value in settings.items()}
-    return NETWORKS[name](Problem(graph, normal(1, graph.num_nodes, 5), 5, 3, hidden, columns))
+def x_of(graph):
+    return normal(1, graph.num_nodes, 5)
+
+
+def network(name, graph, trials=1, **settings):
+    return make_network(name, features=5, classes=3, graph=graph, trials=trials, **{"hidden": 4, **settings})
+
+
+def step_of(graph, seeds, step=0):
+    draws = Draws(torch.tensor(seeds), torch.tensor(step))
+    nodes = torch.ones(len(seeds), graph.num_nodes)
+    return Step(x=x_of(graph), nodes=nodes, keeps=[None], draws=draws, noise=lambda h, layer: h, epoch=EPOCH)
 
 
 # -- values on the entries of the pattern ---------------------------------------------------------------------
@@ -102,11 +112,11 @@ def test_neuralsparse_keeps_the_k_likeliest_edges_of_a_node(name, k):
     noise = normal(2, entries.count, seed=2)
     for epoch, temperature in ((0, 1.0), (500, math.exp(-0.5)), (9000, 0.05)):
         for added in (None, noise):
-            y = to_dense(entries, mine.sparsified(parameters, torch.tensor(epoch), added))
+            y = to_dense(entries, mine.sparsified(parameters, x_of(graph), torch.tensor(epoch), added))
             assert int((y > 0).sum(2).max()) <= k
             # The same in dense words: softmax over neighbours, log π plus noise, softmax again, the k largest.
             A = torch.tensor(dense.adjacency(graph)) > 0
-            z = to_dense(entries, mine._scores(parameters)).masked_fill(~A, -torch.inf)
+            z = to_dense(entries, mine._scores(parameters, x_of(graph))).masked_fill(~A, -torch.inf)
             g = 0 if added is None else to_dense(entries, added)
             soft = ((z.log_softmax(2) + g) / temperature).softmax(2).nan_to_num(0)
             top = torch.zeros_like(soft).scatter(2, soft.topk(min(k, len(A))).indices, 1.0)
@@ -117,11 +127,11 @@ def test_neuralsparse_scores_are_an_mlp_of_both_ends():
     graph = ZOO["karate"]
     mine = network("neuralsparse", graph, samples=3)
     parameters, entries = mine.initial([4], CPU), mine.problem.entries
-    x = mine.problem.features[0]
+    x = x_of(graph)[0]
     ends = torch.cat((x[entries.row], x[entries.col]), dim=1)
     first = torch.cat(parameters["edge.weight"][0].chunk(2, dim=1))
     expected = (ends @ first + parameters["edge.bias"][0]).relu() @ parameters["edge.out"][0]
-    assert torch.allclose(mine._scores(parameters)[0], expected[:, 0], atol=1e-5)
+    assert torch.allclose(mine._scores(parameters, x_of(graph))[0], expected[:, 0], atol=1e-5)
 
 
 def test_neuralsparse_draws_edges_with_their_probabilities():
@@ -132,11 +142,10 @@ def test_neuralsparse_draws_edges_with_their_probabilities():
     start["edge.out"] *= 2
     parameters = {name: value.expand(many, *value.shape[1:]).contiguous() for name, value in start.items()}
     seen = []
-    mine._logits = lambda parameters, y, noise: seen.append(y) or y
-    step = Step(torch.ones(many, 7), [None], Draws(torch.arange(many), EPOCH), lambda h, layer: h, EPOCH)
-    mine.training(parameters, step)
+    mine._logits = lambda parameters, x, y, noise: seen.append(y) or y
+    mine.training(parameters, step_of(graph, list(range(many))))
     hub = to_dense(mine.problem.entries, seen[0])[:, 0, 1:] > 0
-    pi = to_dense(mine.problem.entries, mine.problem.entries.row_softmax(mine._scores(start)))[0, 0, 1:]
+    pi = to_dense(mine.problem.entries, mine.problem.entries.row_softmax(mine._scores(start, x_of(graph))))[0, 0, 1:]
     assert torch.equal(hub.sum(1), torch.ones(many, dtype=torch.int64))
     assert float(pi.max() - pi.min()) > 0.05  # unequal enough to tell
     assert bool(((hub.float().mean(0) - pi).abs() < 4.5 * (pi * (1 - pi) / many).sqrt()).all())
@@ -144,14 +153,13 @@ def test_neuralsparse_draws_edges_with_their_probabilities():
 
 def test_evaluation_is_without_noise():
     for name, settings in (("neuralsparse", {"samples": 2}), ("ptdnet", {"sparsity": 0.1, "nuclear": 0.1})):
-        mine = network(name, ZOO["karate"], **settings)
+        graph = ZOO["karate"]
+        mine = network(name, graph, **settings)
         parameters = mine.initial([0], CPU)
-        assert torch.equal(mine.evaluation(parameters, EPOCH), mine.evaluation(parameters, EPOCH))
-        steps = [
-            Step(torch.ones(1, 34), [None], Draws(torch.tensor([0]), torch.tensor(step)), lambda h, _: h, EPOCH)
-            for step in (0, 0, 1)
-        ]
-        first, again, other = (mine.training(parameters, step)[0] for step in steps)
+        first, again, other = (mine.training(parameters, step_of(graph, [0], step))[0] for step in (0, 0, 1))
+        quiet = mine.evaluation(parameters, x_of(graph), EPOCH)
+        assert not torch.allclose(quiet, first)
+        assert not torch.allclose(quiet, other)
         assert torch.equal(first, again)
         assert not torch.allclose(first, other)
 
@@ -238,12 +246,12 @@ def test_the_graph_thins_as_lambda_grows(term):
     dataset = load_clusters(clusters=3, nodes=30)
     grid = (0.0, 0.03, 0.3, 3.0) if term == "sparsity" else (0.0, 0.01, 0.1, 1.0)
     others = {"sparsity": 0.0, "nuclear": 0.0}
-    trials = [Trial("ptdnet", dropout=0.0, hidden=8, **{**others, term: weight}) for weight in grid]
+    trials = [Trial.of("ptdnet", dropout=0.0, hidden=8, **{**others, term: weight}) for weight in grid]
     epochs = 100
-    batch = BaselineBatch(make_task(dataset, [dataset.split], {}), trials, [0] * 4, epochs, False, False)
+    batch = Batch(make_task(dataset, [dataset.split]), Architecture(), trials, [0] * 4, Course(epochs=epochs))
     batch.run()
     edge = batch.network.problem.entries.edge
-    gates = [gate[:, edge] for gate in batch.network.gates(batch.parameters)]
+    gates = [gate[:, edge] for gate in batch.network.gates(batch.state, batch.looking.x)]
     mean_gate = torch.stack([gate.mean(1) for gate in gates]).mean(0).detach()
     assert mean_gate.tolist() == sorted(mean_gate.tolist(), reverse=True)
     assert float(mean_gate[-1]) < 0.25 * float(mean_gate[0])

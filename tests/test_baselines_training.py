@@ -17,18 +17,20 @@ from tadropedge.cli import app
 from tadropedge.data.source_localization import load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import TadropedgeError
-from tadropedge.nn.baselines import NETWORKS
+from tadropedge.method import Method, droppings
+from tadropedge.registry import NETWORKS
 from tadropedge.search import Space, honest, method_space, run_search
 from tadropedge.search.space import default_space, trial
 from tadropedge.sparse import hush_beta_warning
-from tadropedge.training import baselines
-from tadropedge.training.baselines import BaselineBatch, structure
-from tadropedge.training.config import EXTRAS, METHODS, Architecture, Method, Trial
+from tadropedge.training import batch as batches
+from tadropedge.training.batch import Batch, Course, mini_batches
+from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory, make_task
 from tadropedge.training.model_file import load_model, save_model
 from tadropedge.training.task import TRAIN
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+COMPETITORS = ["graphsage", "fastgcn", "as-gcn", "neuralsparse", "ptdnet"]
 CURVES = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 KARATE = load_karate()
 
@@ -45,25 +47,25 @@ def lab(dataset=KARATE, epochs=5, **settings):
 
 
 def task_of(dataset):
-    return make_task(dataset, [dataset.split], {})
+    return make_task(dataset, [dataset.split])
 
 
 TRIALS = [
-    Trial("graphsage", seed=1, hidden=8, samples=2, batch_size=3),
-    Trial("graphsage", seed=2, hidden=8, samples=5, batch_size=3, inductive=True, dropout=0.0),
-    Trial("graphsage+cdf", seed=1, hidden=8, samples=3, batch_size=3, keep_prob=0.4),
-    Trial("fastgcn", seed=3, samples=4, batch_size=4),
-    Trial("fastgcn", seed=4, samples=9, batch_size=4, inductive=True, split=2),
-    Trial("fastgcn+dropedge", seed=4, samples=9, batch_size=4, keep_prob=0.5),
-    Trial("as-gcn", seed=5, samples=6, variance=0.5, weight_decay=0.0),
-    Trial("as-gcn", seed=6, samples=11, variance=0.0, split=1, learning_rate=0.03),
-    Trial("as-gcn+effective-cdf", seed=6, samples=11, variance=2.0),
-    Trial("neuralsparse", seed=7, hidden=8, samples=2),
-    Trial("neuralsparse", seed=8, hidden=8, samples=4, dropout=0.2, split=1),
-    Trial("ptdnet", seed=9, hidden=8),
-    Trial("ptdnet", seed=9, hidden=8, sparsity=0.5, nuclear=0.1, split=2),
-    Trial("ptdnet", seed=9, hidden=4, nuclear=0.0),
-    Trial("dropedge", seed=1),
+    Trial.of("graphsage", seed=1, hidden=8, samples=2, batch_size=3),
+    Trial.of("graphsage", seed=2, hidden=8, samples=5, batch_size=3, inductive=True, dropout=0.0),
+    Trial.of("graphsage+cdf", seed=1, hidden=8, samples=3, batch_size=3, keep_prob=0.4),
+    Trial.of("fastgcn", seed=3, samples=4, batch_size=4),
+    Trial.of("fastgcn", seed=4, samples=9, batch_size=4, inductive=True, split=2),
+    Trial.of("fastgcn+dropedge", seed=4, samples=9, batch_size=4, keep_prob=0.5),
+    Trial.of("as-gcn", seed=5, samples=6, variance=0.5, weight_decay=0.0),
+    Trial.of("as-gcn", seed=6, samples=11, variance=0.0, split=1, learning_rate=0.03),
+    Trial.of("as-gcn+effective-cdf", seed=6, samples=11, variance=2.0),
+    Trial.of("neuralsparse", seed=7, hidden=8, samples=2),
+    Trial.of("neuralsparse", seed=8, hidden=8, samples=4, dropout=0.2, split=1),
+    Trial.of("ptdnet", seed=9, hidden=8),
+    Trial.of("ptdnet", seed=9, hidden=8, sparsity=0.5, nuclear=0.1, split=2),
+    Trial.of("ptdnet", seed=9, hidden=4, nuclear=0.0),
+    Trial.of("dropedge", seed=1),
 ]
 
 
@@ -89,10 +91,10 @@ def test_a_trial_does_not_depend_on_its_batch(dataset, per_layer):
 
 
 @pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
-@pytest.mark.parametrize("method", list(NETWORKS))
+@pytest.mark.parametrize("method", COMPETITORS)
 def test_alone_and_in_a_batch_a_trial_is_the_same_to_the_last_bit(method, dataset):
     mine = lab(dataset(), epochs=8)
-    trials = [Trial(method, seed=seed, hidden=8) for seed in range(4)]
+    trials = [Trial.of(method, seed=seed, hidden=8) for seed in range(4)]
     for one, other in zip(mine.train(trials), [mine.train([alone])[0] for alone in trials], strict=True):
         for name in CURVES:
             assert np.array_equal(getattr(one, name), getattr(other, name)), name
@@ -110,23 +112,23 @@ def test_every_device_trains_alike(dataset, device):
 
 
 def test_a_trial_that_fails_leaves_the_others_alone():
-    trials = [replace(one, learning_rate=1e30 if place == 1 else 0.01) for place, one in enumerate([TRIALS[0]] * 3)]
+    trials = [TRIALS[0].but(learning_rate=1e30 if place == 1 else 0.01) for place in range(3)]
     broken, alone = lab().train(trials), lab().train(trials[:1])[0]
     assert [outcome.failed for outcome in broken] == [False, True, False]
     close([broken[0], broken[2]], [alone, alone])
 
 
 def test_settings_and_seeds_matter():
-    base = Trial("graphsage", hidden=8, samples=2, batch_size=3)
+    base = Trial.of("graphsage", hidden=8, samples=2, batch_size=3)
     changes = [{"seed": 1}, {"samples": 4}, {"batch_size": 2}, {"inductive": True}, {"hidden": 4}, {"dropout": 0.1}]
-    first, *others = lab().train([base, *(replace(base, **change) for change in changes)])
+    first, *others = lab().train([base, *(base.but(**change) for change in changes)])
     assert all(not np.allclose(first.train_loss, other.train_loss, atol=1e-4) for other in others)
 
 
-@pytest.mark.parametrize("method", list(NETWORKS))
+@pytest.mark.parametrize("method", COMPETITORS)
 def test_training_learns(method):
     dataset = sparse_clusters()
-    outcome = lab(dataset, epochs=60).train([Trial(method, seed=1, learning_rate=0.02, dropout=0.2)])[0]
+    outcome = lab(dataset, epochs=60).train([Trial.of(method, seed=1, learning_rate=0.02, dropout=0.2)])[0]
     assert outcome.train_loss[-10:].mean() < 0.7 * outcome.train_loss[0]
     assert outcome.kept["test_accuracy"] > 0.5  # chance is a third
 
@@ -138,24 +140,26 @@ def test_training_learns(method):
 def test_an_epoch_is_a_pass_over_the_training_nodes(batch_size, sizes, monkeypatch):
     dataset = KARATE
     assert len(dataset.split.train) == 8
-    batch = BaselineBatch(task_of(dataset), [Trial("fastgcn", batch_size=batch_size)], [0], 3, False, False)
+    trial = Trial.of("fastgcn", batch_size=batch_size)
+    batch = Batch(task_of(dataset), Architecture(hidden=8), [trial], [0], Course(epochs=3))
     seen = []
-    monkeypatch.setattr(batch, "_learn", lambda step: seen.append(step.nodes) or torch.zeros(1))
-    batch.step()
+    monkeypatch.setattr(batch, "_learn", lambda nodes, keeps: seen.append(nodes) or torch.zeros(1, 1))
+    batch.run_epoch()
     assert [int(nodes.sum()) for nodes in seen] == sizes
     together = torch.stack(seen).sum(0)
     assert float(together.max()) == 1  # no node twice
-    assert float((together - batch.masks[TRAIN]).max()) <= 0
-    assert torch.equal(together, batch.masks[TRAIN]) == (sum(sizes) == 8)
-    batch.step()
+    assert float((together - batch.learning.masks[TRAIN]).max()) <= 0
+    assert torch.equal(together, batch.learning.masks[TRAIN]) == (sum(sizes) == 8)
+    batch.run_epoch()
     if len(sizes) > 1:
         assert not torch.equal(torch.stack(seen[: len(sizes)]), torch.stack(seen[len(sizes) :]))
 
 
 def test_a_large_training_set_takes_more_than_an_epoch(monkeypatch):
-    monkeypatch.setattr(baselines, "MOST_STEPS", 2)
-    assert structure(Trial("fastgcn", batch_size=3), task_of(KARATE), 0) == ("fastgcn", 16, 3, 2)
-    assert structure(Trial("ptdnet"), task_of(KARATE), 0) == ("ptdnet", 256, 8, 1)
+    monkeypatch.setattr(batches, "MOST_STEPS", 2)
+    assert mini_batches(Trial.of("fastgcn", batch_size=3), Architecture(), 8) == (3, 2)
+    assert mini_batches(Trial.of("fastgcn"), Architecture(), 8) == (8, 1)
+    assert mini_batches(Trial.of("ptdnet"), Architecture(), 8) == (None, 1)
 
 
 # -- sizes ----------------------------------------------------------------------------------------------------------
@@ -176,20 +180,20 @@ class Largest(TorchDispatchMode):
         return out
 
 
-@pytest.mark.parametrize("method", list(NETWORKS))
+@pytest.mark.parametrize("method", COMPETITORS)
 def test_there_is_no_dense_matrix_of_nodes_by_nodes(method):
     dataset = load_clusters(clusters=3, nodes=300, inside=0.01, between=0.001)
     nodes = dataset.graph.num_nodes
     with Largest() as largest:
-        lab(dataset, epochs=1).train([Trial(method, hidden=8)])
+        lab(dataset, epochs=1).train([Trial.of(method, hidden=8)])
     assert largest.size < 0.5 * nodes**2
 
 
 def test_batches_are_smaller_for_wider_methods():
     mine = lab(sparse_clusters())
-    sizes = [mine.fitting([Trial("cdf"), Trial("ptdnet", hidden=width)]) for width in (64, 1024)]
+    sizes = [mine.fitting([Trial.of("cdf"), Trial.of("ptdnet", hidden=width)]) for width in (64, 1024)]
     assert sizes[0] > sizes[1] >= 1
-    assert mine.fitting([Trial("cdf")]) == mine.batch_size()
+    assert mine.fitting([Trial.of("cdf")]) == mine.fitting()
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------
@@ -198,16 +202,22 @@ def test_batches_are_smaller_for_wider_methods():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Trial("fastgnc"), "unknown method 'fastgnc'.*did you mean 'fastgcn'"),
-        (lambda: Trial("ptdnet+cdf"), "edge dropping composes with 'ptdnet'; choose from graphsage, fastgcn, as-gcn"),
-        (lambda: Trial("graphsage+original"), "unknown edge dropping 'original'; choose from dropedge, cutoff"),
-        (lambda: Trial("fastgcn", nuclear=0.1), "fastgcn has no setting 'nuclear', got 0.1; it belongs to ptdnet"),
-        (lambda: Trial("cdf", samples=3), "cdf has no setting 'samples'"),
-        (lambda: Trial("fastgcn", samples=0), "samples must be a whole number of at least 1, got 0"),
-        (lambda: Trial("ptdnet", sparsity=-1.0), "sparsity must be a number of at least 0, got -1.0"),
-        (lambda: Trial("as-gcn", variance=float("nan")), "variance must be a number of at least 0, got nan"),
-        (lambda: Trial("fastgcn", inductive=1), "inductive must be true or false, got 1"),
-        (lambda: lab(selection="training").train([Trial("ptdnet")]), "ptdnet has no validation loss .*evaluation"),
+        (lambda: Trial.of("fastgnc"), "unknown method 'fastgnc'.*did you mean 'fastgcn'"),
+        (
+            lambda: Trial.of("ptdnet+cdf"),
+            "ptdnet chooses its edges itself .*, got 'ptdnet\\+cdf'",
+        ),
+        (lambda: Trial.of("graphsage+cfd"), "unknown method 'graphsage\\+cfd'"),
+        (
+            lambda: Trial.of("fastgcn", nuclear=0.1),
+            "fastgcn has no setting 'nuclear', got 0.1; its own settings",
+        ),
+        (lambda: lab().train([Trial.of("cdf", samples=3)]), "gcn has no setting 'samples', got 3"),
+        (lambda: Trial.of("fastgcn", samples=0), "samples must be a whole number of at least 1, got 0"),
+        (lambda: Trial.of("ptdnet", sparsity=-1.0), "sparsity must be a number of at least 0, got -1.0"),
+        (lambda: Trial.of("as-gcn", variance=float("nan")), "variance must be a number of at least 0, got nan"),
+        (lambda: Trial.of("fastgcn", inductive=1), "inductive must be true or false, got 1"),
+        (lambda: lab(selection="training").train([Trial.of("as-gcn")]), "as-gcn has no validation loss .*evaluation"),
         (lambda: Space.of({"samples": [2.5]}), "samples of a search space must be a whole number, got 2.5"),
         (lambda: Space.of({"samples": [True]}), "samples of a search space must be a whole number, got True"),
         (lambda: Space.of({"samples": [0]}), "samples must be a whole number of at least 1, got 0"),
@@ -223,15 +233,15 @@ def test_wrong_settings_are_named(make, words):
 def test_a_graph_level_task_is_refused():
     signals = load_source_localization(nodes=20, communities=2, times=5, sizes=(12, 10, 15))
     mine = Laboratory(signals, Architecture("gcnn", 1, 4), epochs=2)
-    with pytest.raises(TadropedgeError, match="fastgcn classifies nodes and cannot be trained on a graph-level task"):
-        mine.train([Trial("fastgcn")])
+    with pytest.raises(TadropedgeError, match="fastgcn is for node-level tasks and cannot"):
+        mine.train([Trial.of("fastgcn")])
 
 
 # -- search -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_method_has_a_space_whose_draws_are_trials_of_it():
-    for method in [*METHODS, "graphsage+cdf", "as-gcn+dropedge"]:
+    for method in [*droppings(), *COMPETITORS, "graphsage+cdf", "as-gcn+dropedge"]:
         space = method_space(method, 0.01)
         drawn = [trial(space, 0, i, method) for i in range(50)]
         assert drawn == [trial(method_space(method, 0.01), 0, i, method) for i in range(50)]
@@ -239,11 +249,12 @@ def test_every_method_has_a_space_whose_draws_are_trials_of_it():
         if network is None:
             assert space == default_space(0.01)
             continue
-        extras = set(space.parameters) & set(EXTRAS)
-        assert extras <= set(NETWORKS[network].defaults)
-        assert all(len({getattr(one, name) for one in drawn}) > 1 for name in extras)
+        own = set(space.parameters) & set(NETWORKS[network].settings)
+        assert own
+        assert all(len({one.settings[name] for one in drawn}) > 1 for name in own)
         assert ("keep_prob" in space.parameters) == ("+" in method)
     assert Space.of(json.loads(json.dumps(method_space("as-gcn").table()))) == method_space("as-gcn")
+    assert "self_weight" not in method_space("cdf", backbone="gcnn").parameters
 
 
 def test_search_and_both_protocols_go_on_where_they_stopped():
@@ -275,9 +286,9 @@ def test_search_and_both_protocols_go_on_where_they_stopped():
 
 def test_the_reference_keeps_as_many_edges():
     mine = lab()
-    share = mine.kept_share(Trial("graphsage+cdf", keep_prob=0.4))
-    assert share == pytest.approx(mine.kept_share(Trial("cdf", keep_prob=0.4)))
-    assert mine.kept_share(Trial("graphsage+dropedge", keep_ratio=share)) == pytest.approx(share)
+    share = mine.kept_share(Trial.of("graphsage+cdf", keep_prob=0.4))
+    assert share == pytest.approx(mine.kept_share(Trial.of("cdf", keep_prob=0.4)))
+    assert mine.kept_share(Trial.of("graphsage+dropedge", keep_ratio=share)) == pytest.approx(share)
 
 
 # -- command line and files ----------------------------------------------------------------------------------------
@@ -295,10 +306,10 @@ def test_compare_takes_all_of_them(tmp_path):
     assert set(rows["neuralsparse"]["settings"]) == {"learning_rate", "weight_decay", "dropout", "hidden", "samples"}
 
 
-@pytest.mark.parametrize("method", list(NETWORKS))
+@pytest.mark.parametrize("method", COMPETITORS)
 def test_a_saved_model_predicts_what_was_kept(method, tmp_path):
     dataset = sparse_clusters()
-    [outcome] = lab(dataset, epochs=8).train([Trial(method, hidden=8)], keep_state=True)
+    [outcome] = lab(dataset, epochs=8).train([Trial.of(method, hidden=8)], keep_state=True)
     folder = save_model(tmp_path, outcome, Architecture(hidden=8), "clusters", dataset.num_features, 3)
     model = load_model(folder)
     assert model.trial == outcome.trial
@@ -307,12 +318,20 @@ def test_a_saved_model_predicts_what_was_kept(method, tmp_path):
     assert float(right) == pytest.approx(outcome.kept["test_accuracy"], abs=1e-6)
 
 
-def test_models_saved_before_these_settings_existed_are_read(tmp_path):
-    [outcome] = lab(epochs=2).train([Trial()], keep_state=True)
+@pytest.mark.parametrize(("method", "own"), [("cdf", {"batch_norm": True}), ("fastgcn", {"samples": 9, "hidden": 8})])
+def test_models_saved_by_version_1_are_read(method, own, tmp_path):
+    [outcome] = lab(epochs=2).train([Trial.of(method, **own)], keep_state=True)
     folder = save_model(tmp_path, outcome, Architecture(hidden=8), "karate", 34, KARATE.num_classes)
-    path = folder / "model.json"
+    path, expected = folder / "model.json", load_model(folder).logits(KARATE)
     settings = json.loads(path.read_text())
-    for name in EXTRAS:
-        del settings["trial"][name]
-    path.write_text(json.dumps(settings))
-    assert load_model(folder).trial == outcome.trial
+    # Every setting of every network stood in the trial, whether the network had it or not.
+    flat = {"normalization": "gcn", "self_weight": False, "batch_norm": False, "hidden": None, "samples": None}
+    flat |= {"inductive": None, "variance": None, "sparsity": None, "nuclear": None}
+    settings["trial"] |= flat | settings["trial"].pop("settings")
+    settings["architecture"] = {**settings["architecture"], "order": 5}
+    del settings["architecture"]["settings"]
+    path.write_text(json.dumps(settings | {"version": 1}))
+    model = load_model(folder)
+    assert model.architecture == Architecture(hidden=8)
+    assert model.architecture.settings_of(model.trial) == Architecture(hidden=8).settings_of(outcome.trial)
+    assert torch.equal(model.logits(KARATE), expected)

@@ -8,13 +8,13 @@ import dense
 import pytest
 import torch
 from graphs import ZOO
+from networks import make_network
 from torch import nn
 from torch_geometric.nn import GCNConv
 
 from tadropedge import sample_edges, shift_operator
 from tadropedge.errors import TadropedgeError
-from tadropedge.nn.backbones import Backbone
-from tadropedge.nn.filters import FilterNetwork
+from tadropedge.nn.filters import filter_taps
 from tadropedge.nn.layers import Sparse
 from tadropedge.sparse import Csr
 
@@ -33,6 +33,7 @@ NETWORKS = [
     ("incepgcn", 3),
     ("incepgcn", 4),
 ]
+SIZES = {"features": FEATURES, "hidden": HIDDEN, "classes": CLASSES}
 OPTIONS = [(False, False), (True, False), (False, True), (True, True)]  # self weight, batch norm
 
 
@@ -143,19 +144,19 @@ def scrambled(network, seeds=SEEDS):
 @pytest.mark.parametrize(("self_weight", "batch_norm"), OPTIONS)
 @pytest.mark.parametrize(("kind", "layers"), NETWORKS)
 def test_equal_to_pytorch_geometric_in_training_and_in_evaluation(kind, layers, self_weight, batch_norm):
-    network = Backbone(kind, layers, FEATURES, HIDDEN, CLASSES, self_weight, batch_norm)
+    network = make_network(kind, layers, **SIZES, self_weight=self_weight, batch_norm=batch_norm)
     parameters, running = scrambled(network), network.running(len(SEEDS), CPU)
     plain = [Plain(kind, layers, self_weight, batch_norm).load(parameters, trial) for trial in range(len(SEEDS))]
-    assert [name for name, _ in plain[0].named()] == [layer.name for layer in network.convolutions()]
+    assert [name for name, _ in plain[0].named()] == [layer.name for layer in network.layers]
     for step in range(3):  # several steps: running statistics move
         shifts, x = draws(network.draws), X + step
-        logits = network(parameters, running, x, shifts, no_noise)
+        logits = network.logits(parameters | running, x, shifts, no_noise)
         assert logits.shape == (len(SEEDS), GRAPH.num_nodes, CLASSES)
         for trial, other in enumerate(plain):
             expected = other(x[0], [shift[trial] for shift in shifts])
             assert torch.allclose(logits[trial], expected, atol=1e-5)
     whole = shift_operator(GRAPH).to_dense()[None]
-    logits = network(parameters, running, X, [whole])
+    logits = network.logits(parameters | running, X, [whole])
     for trial, other in enumerate(plain):
         expected = other.eval()(X[0], [whole[0]] * network.draws)
         assert torch.allclose(logits[trial], expected, atol=1e-5)
@@ -167,12 +168,12 @@ def test_equal_to_pytorch_geometric_in_training_and_in_evaluation(kind, layers, 
 @pytest.mark.parametrize(("self_weight", "batch_norm"), OPTIONS)
 @pytest.mark.parametrize(("kind", "layers"), [("gcn", 2), ("jknet", 4), ("incepgcn", 4)])
 def test_gradients_equal_to_pytorch_geometric(kind, layers, self_weight, batch_norm):
-    network = Backbone(kind, layers, FEATURES, HIDDEN, CLASSES, self_weight, batch_norm)
+    network = make_network(kind, layers, **SIZES, self_weight=self_weight, batch_norm=batch_norm)
     parameters, running = scrambled(network), network.running(len(SEEDS), CPU)
     for value in parameters.values():
         value.requires_grad_()
     shifts, probe = draws(1), normal(len(SEEDS), GRAPH.num_nodes, CLASSES, seed=8)
-    (network(parameters, running, X, shifts, no_noise) * probe).sum().backward()
+    (network.logits(parameters | running, X, shifts, no_noise) * probe).sum().backward()
     for trial in range(len(SEEDS)):
         plain = Plain(kind, layers, self_weight, batch_norm).load(parameters, trial)
         (plain(X[0], [shifts[0][trial]] * network.draws) * probe[trial]).sum().backward()
@@ -188,7 +189,7 @@ def test_gradients_equal_to_pytorch_geometric(kind, layers, self_weight, batch_n
 
 
 def test_gcn_is_gcn_conv_with_its_own_normalisation():
-    network = Backbone("gcn", 2, FEATURES, HIDDEN, CLASSES)
+    network = make_network("gcn", 2, **SIZES)
     parameters = network.initial([0], CPU)
     arcs = torch.cat((GRAPH.pairs, GRAPH.pairs.flip(0)), dim=1)
     h = X[0]
@@ -198,34 +199,34 @@ def test_gcn_is_gcn_conv_with_its_own_normalisation():
             conv.lin.weight.copy_(parameters[f"{name}.weight"][0].T)
             conv.bias.copy_(parameters[f"{name}.bias"][0])
         h = conv(h if name == "input" else h.relu(), arcs)
-    ours = network(parameters, {}, X, [as_sparse(shift_operator(GRAPH))])
+    ours = network.logits(parameters, X, [as_sparse(shift_operator(GRAPH))])
     assert torch.allclose(ours[0], h, atol=1e-6)
 
 
 @pytest.mark.parametrize(("self_weight", "batch_norm"), OPTIONS)
 def test_jknet_and_incepgcn_of_three_layers_are_one_function(self_weight, batch_norm):
-    settings = (3, FEATURES, HIDDEN, CLASSES, self_weight, batch_norm)
-    jump, inception = Backbone("jknet", *settings), Backbone("incepgcn", *settings)
+    settings = {"layers": 3, **SIZES, "self_weight": self_weight, "batch_norm": batch_norm}
+    jump, inception = make_network("jknet", **settings), make_network("incepgcn", **settings)
     ours, others = jump.initial(SEEDS, CPU), inception.initial(SEEDS, CPU)
     assert [name.replace("hidden1", "branch1.1") for name in ours] == list(others)
     assert all(torch.equal(mine, other) for mine, other in zip(ours.values(), others.values(), strict=True))
     shifts = draws(3)
     for noise in (no_noise, None):
-        logits = jump(ours, jump.running(3, CPU), X, shifts, noise)
-        assert torch.equal(logits, inception(others, inception.running(3, CPU), X, shifts, noise))
+        logits = jump.logits(ours | jump.running(3, CPU), X, shifts, noise)
+        assert torch.equal(logits, inception.logits(others | inception.running(3, CPU), X, shifts, noise))
 
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 @pytest.mark.parametrize(("kind", "layers"), [("gcn", 2), ("jknet", 3), ("incepgcn", 4)])
 def test_sparse_features_and_operators_equal_dense_ones(kind, layers, batch_norm):
-    network = Backbone(kind, layers, FEATURES, HIDDEN, CLASSES, True, batch_norm)
+    network = make_network(kind, layers, **SIZES, self_weight=True, batch_norm=batch_norm)
     parameters = network.initial(SEEDS, CPU)
     x = X * (normal(*X.shape, seed=5) > 0)
     csr = x[0].to_sparse_csr()
     features = Sparse(Csr(csr.crow_indices(), csr.col_indices(), FEATURES), csr.values())
     shift = shift_operator(GRAPH, sample_edges(torch.full((GRAPH.num_edges,), 0.5), SEEDS), normalization="random-walk")
     results = [
-        network(parameters, network.running(3, CPU), signal, [operator], no_noise)
+        network.logits(parameters | network.running(3, CPU), signal, [operator], no_noise)
         for signal in (x, features)
         for operator in (shift.to_dense(), as_sparse(shift))
     ]
@@ -234,20 +235,20 @@ def test_sparse_features_and_operators_equal_dense_ones(kind, layers, batch_norm
 
 
 def test_noise_follows_every_layer_but_the_last_and_knows_its_number():
-    network = Backbone("incepgcn", 4, FEATURES, HIDDEN, CLASSES)
+    network = make_network("incepgcn", 4, **SIZES)
     seen = []
 
     def noise(h, layer):
         seen.append((layer, h.shape[-1], bool((h >= 0).all())))
         return h
 
-    network(network.initial([0], CPU), {}, X, [shift_operator(GRAPH).to_dense()[None]], noise)
+    network.logits(network.initial([0], CPU), X, [shift_operator(GRAPH).to_dense()[None]], noise)
     assert seen == [(layer, HIDDEN, True) for layer in range(network.draws - 1)]
 
 
 @pytest.mark.parametrize("kind", ["gcn", "jknet", "incepgcn"])
 def test_initial_weights_are_uniform_and_pure_functions_of_the_seed(kind):
-    network = Backbone(kind, 4, 60, 50, 40, True, True)
+    network = make_network(kind, 4, features=60, hidden=50, classes=40, self_weight=True, batch_norm=True)
     stacked = network.initial([5, 6], CPU)
     alone, again = network.initial([6], CPU), network.initial([6], CPU)
     for name, value in stacked.items():
@@ -268,14 +269,14 @@ def test_initial_weights_are_uniform_and_pure_functions_of_the_seed(kind):
 
 
 def test_methods_with_the_same_seed_start_alike_whatever_their_number():
-    network = Backbone("gcn", 2, FEATURES, HIDDEN, CLASSES)
+    network = make_network("gcn", 2, **SIZES)
     start = network.initial([-1, 2**70, -1], CPU)
     assert all(torch.equal(value[0], value[2]) for value in start.values())
 
 
 def test_an_unknown_backbone_is_named():
     with pytest.raises(TadropedgeError, match="gat"):
-        Backbone("gat", 2, FEATURES, HIDDEN, CLASSES).convolutions()
+        make_network("gat", 2, **SIZES).convolutions()
 
 
 # -- the order-K GCNN ------------------------------------------------------------------------------------
@@ -288,7 +289,7 @@ def filters_by_hand(network, parameters, x, shifts):
     logits = []
     for signal in x.double():
         h = signal
-        for layer, shift in zip(range(network.layers), shifts, strict=True):
+        for layer, shift in zip(range(network.draws), shifts, strict=True):
             blocks = parameters[f"filter{layer}.weight"].double().unflatten(0, (network.order + 1, -1))
             h = sum(torch.linalg.matrix_power(shift.double(), k) @ h @ block for k, block in enumerate(blocks))
             h = (h + parameters[f"filter{layer}.bias"]).relu()
@@ -300,7 +301,7 @@ def filters_by_hand(network, parameters, x, shifts):
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("features", [1, 2])
 def test_filters_against_a_dense_sum_of_powers(layers, order, features):
-    network = FilterNetwork(layers, order, GRAPH.num_nodes, features, HIDDEN, CLASSES)
+    network = make_network("gcnn", layers, features=features, hidden=HIDDEN, classes=CLASSES, order=order)
     assert network.draws == layers
     assert network.running(3, CPU) == {}
     parameters = network.initial(SEEDS, CPU)
@@ -308,7 +309,7 @@ def test_filters_against_a_dense_sum_of_powers(layers, order, features):
     apart = normal(len(SEEDS), SAMPLES, GRAPH.num_nodes, features)
     for shifts in (draws(1), draws(layers)):
         for x in (shared, apart):
-            logits = network(parameters, {}, x, shifts)
+            logits = network.logits(parameters, x, shifts)
             assert logits.shape == (len(SEEDS), SAMPLES, CLASSES)
             for trial in range(len(SEEDS)):
                 mine = {name: value[trial] for name, value in parameters.items()}
@@ -317,25 +318,33 @@ def test_filters_against_a_dense_sum_of_powers(layers, order, features):
                 assert torch.allclose(logits[trial].double(), expected, atol=1e-4)
 
 
+def test_taps_are_numbered_as_in_the_paper():
+    network = make_network("gcnn", 2, features=2, order=3)
+    parameters = network.initial(SEEDS, CPU)
+    first, second = filter_taps(parameters, layers=2, order=3)
+    assert (first.shape, second.shape) == ((3, 5, 2, 4), (3, 5, 5, 4))
+    assert torch.equal(first[1, 4, 1, 2], parameters["filter0.weight"][1, 2 * 2 + 1, 4])
+
+
 def test_filters_on_a_sparse_operator_and_with_noise():
-    network = FilterNetwork(2, 3, GRAPH.num_nodes, 1, HIDDEN, CLASSES)
+    network = make_network("gcnn", 2, features=1, hidden=HIDDEN, classes=CLASSES, order=3)
     parameters, x = network.initial(SEEDS, CPU), normal(SAMPLES, GRAPH.num_nodes, 1)
     shift = shift_operator(GRAPH, sample_edges(torch.full((GRAPH.num_edges,), 0.5), SEEDS))
-    expected = network(parameters, {}, x, [shift.to_dense()])
-    assert torch.allclose(network(parameters, {}, x, [as_sparse(shift)]), expected, atol=1e-5)
+    expected = network.logits(parameters, x, [shift.to_dense()])
+    assert torch.allclose(network.logits(parameters, x, [as_sparse(shift)]), expected, atol=1e-5)
     seen = []
 
     def noise(h, layer):
         seen.append((layer, h.shape))
         return 0 * h
 
-    blank = network(parameters, {}, x, [shift.to_dense()], noise)
+    blank = network.logits(parameters, x, [shift.to_dense()], noise)
     assert seen == [(layer, (len(SEEDS), GRAPH.num_nodes * SAMPLES, HIDDEN)) for layer in range(2)]
     assert torch.equal(blank, parameters["readout.bias"][:, None].expand_as(blank))
 
 
 def test_filters_start_uniform_and_as_pure_functions_of_the_seed():
-    network = FilterNetwork(2, 4, GRAPH.num_nodes, 2, 16, CLASSES)
+    network = make_network("gcnn", 2, features=2, hidden=16, classes=CLASSES, order=4)
     stacked, alone = network.initial([5, 6], CPU), network.initial([6], CPU)
     inputs = {"filter0": 5 * 2, "filter1": 5 * 16, "readout": GRAPH.num_nodes * 16}
     for name, value in stacked.items():
@@ -348,9 +357,9 @@ def test_filters_start_uniform_and_as_pure_functions_of_the_seed():
 
 @pytest.mark.parametrize("normalization", ["gcn", "first-order", "gcn-residual", "random-walk"])
 def test_one_layer_is_the_dense_formula_for_every_normalisation_of_the_search(normalization):
-    network = Backbone("gcn", 1, FEATURES, HIDDEN, CLASSES)
+    network = make_network("gcn", 1, **SIZES)
     parameters = network.initial([2], CPU)
     S = dense.shift(dense.masked_adjacency(GRAPH, torch.ones(GRAPH.num_edges)), normalization).float()
-    ours = network(parameters, {}, X, [as_sparse(shift_operator(GRAPH, normalization=normalization))])
+    ours = network.logits(parameters, X, [as_sparse(shift_operator(GRAPH, normalization=normalization))])
     expected = S @ X[0] @ parameters["output.weight"][0] + parameters["output.bias"][0]
     assert torch.allclose(ours[0], expected, atol=1e-5)

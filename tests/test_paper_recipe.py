@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 import pytest
+from tadropedge.search.spaces import OWN
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.search.space import Choice
-from tadropedge.search.spaces import OWN
 
 
 def test_a_preset_adds_to_the_settings_and_the_fingerprint_follows_them():

@@ -9,7 +9,7 @@ from tadropedge import TadropedgeError
 from tadropedge.search.engine import run_search
 from tadropedge.search.protocol import accuracy_by_keep_prob, choose, honest, paper
 from tadropedge.search.study import Finished
-from tadropedge.training.config import Trial
+from tadropedge.training.config import METRICS, Trial
 
 S = 4
 SETTINGS = ("learning_rate", "weight_decay", "dropout", "gamma", "normalization", "self_weight", "batch_norm")
@@ -27,7 +27,7 @@ def retrain(table, train=None, storage=None, **changes):
 
 def row(index, val_accuracy=0.5, val_loss=1.0, test_accuracy=0.5, failed=False):
     values = (float("nan"),) * 4 if failed else (1.0, val_loss, val_accuracy, test_accuracy)
-    return Finished(index, Trial("cdf"), *values, best_epoch=0, failed=failed)
+    return Finished(index, Trial.of("cdf"), **dict(zip(METRICS, values, strict=True)), best_epoch=0, failed=failed)
 
 
 def test_paper_takes_the_best_test_accuracy_and_honest_never_looks_at_it():
@@ -87,7 +87,7 @@ def test_the_reference_is_dropedge_at_the_same_expected_number_of_kept_edges(tab
         for s, one in enumerate(rows):
             assert one.trial.method == "dropedge"
             assert one.trial.keep_ratio == result.kept_share[method]
-            assert all(getattr(one.trial, name) == getattr(chosen, name) for name in SETTINGS)
+            assert all(one.trial.flat()[name] == chosen.flat().get(name) for name in SETTINGS)
             assert result.reference[method][s] == one.test_accuracy
         assert result.reference[method].shape == result.accuracy[method].shape == (S,)
 

@@ -1,6 +1,5 @@
 import json
 from collections import Counter
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tadropedge import TadropedgeError
+from tadropedge.method import droppings
 from tadropedge.search.space import (
     Choice,
     LogUniform,
@@ -18,7 +18,6 @@ from tadropedge.search.space import (
     search_seed,
     trial,
 )
-from tadropedge.training.config import METHODS
 
 SPACE = default_space(0.01)
 
@@ -96,10 +95,11 @@ def test_parameters_trials_and_seeds_are_independent():
 
 def test_the_same_settings_and_start_for_every_method():
     for i in range(20):
-        settings = [asdict(trial(SPACE, 3, i, method)) for method in METHODS]
-        assert [one.pop("method") for one in settings] == list(METHODS)
-        assert all(one == settings[0] for one in settings)
-        assert settings[0].items() >= SPACE.draw(3, i).items()
+        trials = [trial(SPACE, 3, i, method) for method in droppings()]
+        assert [one.method for one in trials] == list(droppings())
+        assert all(one.flat() == trials[0].flat() for one in trials)
+        assert len({one.seed for one in trials}) == 1
+        assert trials[0].flat().items() >= SPACE.draw(3, i).items()
 
 
 def test_training_seeds_differ_between_trials_and_phases():

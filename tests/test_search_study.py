@@ -5,7 +5,6 @@ import re
 import signal
 import sqlite3
 from dataclasses import fields, replace
-from itertools import count
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -224,7 +223,7 @@ def test_a_search_of_failures_alone_ends():
             {"space": Space.of({**SPACE.table(), "dropout": [0.3]}), "seed": 4},
             r"was made with seed=3 \(now 4\), space.dropout=\[0.3, 0.5, 0.8\] \(now \[0.3\]\)",
         ),
-        ({"sampler": lambda seed: optuna.samplers.RandomSampler(seed)}, r"sampler=None \(now 'RandomSampler'\)"),
+        ({"settings": {"epochs": 5, "training": 2}}, r"was made with training=1 \(now 2\)"),
     ],
 )
 def test_a_study_made_with_other_settings_is_refused(memory, change, message):
@@ -256,53 +255,6 @@ def test_the_first_of_two_rows_with_one_index_counts():
     ledger = Ledger(storage, "twice", "cdf", SPACE, {})
     ledger.write([row, replace(row, val_loss=9.0)])
     assert repr(Ledger(storage, "twice", "cdf", SPACE, {}).finished) == repr({0: row})
-
-
-@pytest.mark.parametrize("sampler", [optuna.samplers.TPESampler, optuna.samplers.RandomSampler])
-def test_other_samplers_ask_and_tell(sampler):
-    def new(seed):
-        return sampler(seed=seed)
-
-    storage = optuna.storages.InMemoryStorage()
-    options = {"trials": 40, "methods": ["dropedge", "cdf"], "sampler": new, "batch": 8}
-    train, seen = Trainer(), []
-    table = search(storage, train, progress=lambda *count: seen.append(count), **options)
-    assert [len(rows) for rows in table.values()] == [40, 40]
-    assert (seen[0], seen[-1]) == ((0, 80), (80, 80))
-    assert max(map(len, train.batches)) == 8
-    for one, other in zip(table["dropedge"], table["cdf"], strict=True):
-        assert one.trial.seed == other.trial.seed == trial(SPACE, 3, one.index, "cdf").seed
-        assert set(Space.of({"keep_prob": one.trial.keep_prob}).parameters)
-    assert len({replace(row.trial, seed=0) for row in table["cdf"]}) == 40  # a new batch is no copy of the last
-    again = Trainer()
-    assert repr(search(storage, again, **options)) == repr(table)
-    assert again.trials == []
-
-
-def test_tpe_learns_and_survives_a_stop_in_the_middle_of_a_batch(monkeypatch):
-    def new(seed):
-        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
-
-    options = {"trials": 40, "methods": ["cdf"], "sampler": new, "batch": 8}
-    calm = search(optuna.storages.InMemoryStorage(), **options)
-    good = [row.val_accuracy for row in calm["cdf"] if not row.failed]
-    assert sum(good[-15:]) / 15 > sum(good[:8]) / 8 + 0.02
-
-    storage, limit = optuna.storages.InMemoryStorage(), count()
-    original = Ledger.write
-
-    def write(self, rows):
-        if next(limit) == 19:  # three of the third batch are written
-            raise MemoryError
-        original(self, rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "write", write)
-        with pytest.raises(MemoryError):
-            search(storage, **options)
-    train = Trainer()
-    assert repr(search(storage, train, **options)) == repr(calm)
-    assert len(train.trials) == 40 - 19
 
 
 def test_ctrl_c_between_batches_leaves_what_is_finished(memory):
@@ -412,7 +364,9 @@ def test_curves_are_thinned_and_kept(tmp_path):
     import numpy as np
 
     long = {name: np.linspace(0, 1, 450, dtype=np.float32) for name in ("train_loss", "val_loss", "val_accuracy")}
-    row = Finished.of(0, Outcome(Trial("cdf"), **long, test_accuracy=long["val_loss"], best_epoch=3), curves=True)
+    row = Finished.of(
+        0, Outcome(trial=Trial.of("cdf"), **long, test_accuracy=long["val_loss"], best_epoch=3), curves=True
+    )
     assert row.curves["epoch"] == list(range(0, 450, 3))
     assert row.curves["test_accuracy"][1] == float(f"{long['val_loss'][3]:.6g}")
     assert {len(curve) for curve in row.curves.values()} == {150}

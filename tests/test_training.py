@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from graphs import ZOO, clusters
+from networks import make_network
 from torch import nn
 
 from tadropedge import aggregate_resistance, effective_resistance, keep_probabilities, sample_edges, shift_operator
@@ -17,15 +18,20 @@ from tadropedge.data.dataset import Split
 from tadropedge.data.source_localization import load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import TadropedgeError
-from tadropedge.nn.backbones import Backbone
-from tadropedge.nn.filters import FilterNetwork
+from tadropedge.method import Method, droppings
 from tadropedge.nn.layers import Sparse
+from tadropedge.nn.operators import Operators
+from tadropedge.sampling import key_tensor, pair_words, toss
+from tadropedge.shift import NORMALIZATIONS
+from tadropedge.sparse import KeptProducts
 from tadropedge.training import laboratory, trainer
-from tadropedge.training.config import METHODS, Architecture, Method, Trial
-from tadropedge.training.edges import Subgraphs, keep_matrix
+from tadropedge.training.batch import Batch, Course
+from tadropedge.training.config import Architecture, Trial
+from tadropedge.training.edges import Coins, keep_row
 from tadropedge.training.laboratory import Laboratory, make_task
 from tadropedge.training.noise import STREAM, Dropout
 from tadropedge.training.optimizer import Adam
+from tadropedge.training.task import mean_at
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
@@ -152,67 +158,96 @@ MIXED = ["gcn", "random-walk", "first-order", "gcn", "gcn-residual"]
 
 @pytest.mark.parametrize("names", [MIXED, ["gcn"] * 5, ["random-walk"] * 5, ["gcn", "first-order"] * 2 + ["gcn"]])
 @pytest.mark.parametrize("large", [False, True])
-def test_drawn_operators_are_those_of_the_sampled_edges(names, large):
+def test_operators_are_those_of_the_kept_edges(names, large):
     graph = clusters([70, 70], 0.1, 0.02) if large else ZOO["weighted"]
     prob = torch.rand(5, graph.num_edges, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    seeds = torch.tensor([4, 0, 7, 7, -3])
-    subgraphs = Subgraphs(graph, prob, seeds, names)
+    operators = Operators(graph, names)
     for epoch in (0, 3):
-        drawn = subgraphs.draw(torch.tensor(epoch))
+        keep = torch.stack([sample_edges(row, seed, epoch) for row, seed in zip(prob, (4, 0, 7, 7, -3), strict=True)])
+        drawn = operators.of(keep)
         assert isinstance(drawn, Sparse) == large
         for trial, name in enumerate(names):
-            keep = sample_edges(prob[trial], int(seeds[trial]), epoch)
-            expected = shift_operator(graph, keep, normalization=name)
+            expected = shift_operator(graph, keep[trial], normalization=name)
             if large:
                 assert torch.equal(drawn.values[trial], expected.values)
                 assert drawn.symmetric == ("random-walk" not in names)
             else:
                 assert torch.equal(drawn[trial], expected.to_dense())
-    whole, x = subgraphs.whole(), normal(5, graph.num_nodes, 2)
+    assert operators.of(None) is operators.whole
+    x = normal(5, graph.num_nodes, 2)
     for trial, name in enumerate(names):
         expected = dense.shift(dense.masked_adjacency(graph, torch.ones(graph.num_edges)), name).float()
-        assert torch.allclose((whole @ x)[trial], expected @ x[trial], atol=1e-5)
+        assert torch.allclose((operators.whole @ x)[trial], expected @ x[trial], atol=1e-5)
 
 
-def test_layers_have_coins_of_their_own():
+def test_gradients_are_right_whichever_normalisations_are_asymmetric(monkeypatch):
+    def from_below(kept, pattern):
+        """Edges only from the lower node to the higher: asymmetric, and not a random walk."""
+        return torch.cat((torch.zeros_like(kept), kept), dim=-1), kept.new_ones((*kept.shape[:-1], pattern.num_nodes))
+
+    monkeypatch.setitem(NORMALIZATIONS, "from-below", from_below)
+    graph = clusters([70, 70], 0.1, 0.02)
+    operator = Operators(graph, ["gcn", "from-below"]).whole
+    x = normal(2, graph.num_nodes, 3).requires_grad_()
+    probe = normal(2, graph.num_nodes, 3, seed=1)
+    (gradient,) = torch.autograd.grad(((operator @ x) * probe).sum(), x)
+    for trial, name in enumerate(("gcn", "from-below")):
+        S = shift_operator(graph, normalization=name).to_dense()
+        assert torch.allclose(gradient[trial], S.T @ probe[trial], atol=1e-5)
+
+
+def coins(graph, trials, scores=None, inside=None):
+    return Coins(graph, trials, scores or {}, torch.tensor([trial.seed for trial in trials]), inside)
+
+
+def test_coins_are_those_of_sample_edges_and_every_layer_has_its_own():
     graph = ZOO["karate"]
-    subgraphs = Subgraphs(graph, torch.full((1, graph.num_edges), 0.5).double(), torch.tensor([0]), ["adjacency"])
-    epoch = torch.tensor(0)
-    layers = [subgraphs.draw(epoch, layer) for layer in range(3)]
+    trials = [Trial.of("dropedge", keep_prob=0.5, seed=seed) for seed in (0, 9)] + [Trial.of("original")]
+    mine, prob = coins(graph, trials), torch.full((graph.num_edges,), 0.5, dtype=torch.float64)
+    for epoch in range(3):
+        kept = mine.keep(torch.tensor(epoch))
+        assert torch.equal(kept[:2], torch.stack([sample_edges(prob, seed, epoch) for seed in (0, 9)]))
+        assert bool(kept[2].all())
+    layers = [mine.keep(torch.tensor(0), layer) for layer in range(3)]
     assert not torch.equal(layers[0], layers[1])
     assert not torch.equal(layers[1], layers[2])
-    assert torch.equal(subgraphs.draw(epoch, 1), layers[1])
+    assert torch.equal(mine.keep(torch.tensor(0), 1), layers[1])
+
+
+def test_where_nothing_is_dropped_no_coin_is_tossed():
+    graph = ZOO["karate"]
+    inside = torch.arange(graph.num_edges)[None] < 5
+    assert coins(graph, [Trial.of("original")]).keep(torch.tensor(0)) is None
+    assert torch.equal(coins(graph, [Trial.of("original")], inside=inside).keep(torch.tensor(0)), inside)
+    assert int(coins(graph, [Trial.of("dropedge")], inside=inside).keep(torch.tensor(0)).sum()) <= 5
 
 
 def test_probabilities_of_every_method():
     graph = KARATE.graph
-    weights = {"aggregate": aggregate_resistance(graph, 4), "effective": effective_resistance(graph)}
-    trials = [Trial(name, keep_prob=0.3) for name in METHODS]
-    prob = keep_matrix(graph, trials, weights)
-    assert prob.shape == (len(trials), graph.num_edges)
-    for row, name in zip(prob, METHODS, strict=True):
-        method = Method.of(name)
+    scores = {"aggregate": aggregate_resistance(graph, 4), "effective": effective_resistance(graph)}
+    for name in droppings():
+        method, row = Method.of(name), keep_row(graph, Trial.of(name, keep_prob=0.3), scores)
         if method.strategy is None:
             assert torch.equal(row, torch.ones_like(row))
             continue
-        chosen = weights[method.weights or "aggregate"]
+        chosen = scores[method.score or "aggregate"]
         expected = keep_probabilities(chosen, keep_prob=0.3, strategy=method.strategy, inverse=method.inverse)
         assert torch.equal(row, expected)
-    ratio, gamma = keep_matrix(graph, [Trial("cdf", keep_ratio=0.8), Trial("cutoff", gamma=0.5)], weights)
-    assert float(ratio.mean()) == pytest.approx(0.8)
-    assert torch.equal(gamma < 1, weights["aggregate"] < 0.5)
+    assert float(keep_row(graph, Trial.of("cdf", keep_ratio=0.8), scores).mean()) == pytest.approx(0.8)
+    gamma = keep_row(graph, Trial.of("cutoff", gamma=0.5), scores)
+    assert torch.equal(gamma < 1, scores["aggregate"] < 0.5)
 
 
 # -- trials do not see each other ---------------------------------------------------------------------------
 
 TRIALS = [
-    Trial("original", seed=1),
-    Trial("dropedge", seed=1, dropout=0.3, learning_rate=0.02, keep_prob=0.5),
-    Trial("cutoff", seed=2, batch_norm=True, normalization="random-walk"),
-    Trial("cdf", seed=3, split=2, keep_ratio=0.8, normalization="first-order", weight_decay=0.0),
-    Trial("effective-division", seed=4, self_weight=True, split=1, normalization="gcn-residual"),
-    Trial("inverse-cutoff", seed=5, self_weight=True, batch_norm=True, dropout=0.0, split=2),
-    Trial("dropedge", seed=6, batch_norm=True, split=1, dropout=0.8),
+    Trial.of("original", seed=1),
+    Trial.of("dropedge", seed=1, dropout=0.3, learning_rate=0.02, keep_prob=0.5),
+    Trial.of("cutoff", seed=2, batch_norm=True, normalization="random-walk"),
+    Trial.of("cdf", seed=3, split=2, keep_ratio=0.8, normalization="first-order", weight_decay=0.0),
+    Trial.of("effective-division", seed=4, self_weight=True, split=1, normalization="gcn-residual"),
+    Trial.of("inverse-cutoff", seed=5, self_weight=True, batch_norm=True, dropout=0.0, split=2),
+    Trial.of("dropedge", seed=6, batch_norm=True, split=1, dropout=0.8),
 ]
 
 
@@ -222,19 +257,21 @@ TRIALS = [
         (lambda: KARATE, SMALL),
         (lambda: KARATE, Architecture("incepgcn", 4, 8)),
         (sparse_clusters, Architecture("jknet", 3, 8)),
-        (signals, Architecture("gcnn", 2, 4, order=3)),
+        (signals, Architecture("gcnn", 2, 4, {"order": 3})),
     ],
     ids=["gcn", "incepgcn", "jknet-sparse", "gcnn"],
 )
 @pytest.mark.parametrize("selection", ["evaluation", "training"])
 def test_a_trial_does_not_depend_on_its_batch(dataset, architecture, selection):
     mine = lab(dataset(), architecture, selection=selection, per_layer=True)
-    together = mine.train(TRIALS)
-    assert [outcome.trial for outcome in together] == TRIALS
+    own = architecture.network("original")[1].settings  # filters have neither self weights nor batch norm
+    trials = [one.but(**{key: None for key in one.settings if key not in own}) for one in TRIALS]
+    together = mine.train(trials)
+    assert [outcome.trial for outcome in together] == trials
     assert not any(outcome.failed for outcome in together)
-    alone = [mine.train([trial])[0] for trial in TRIALS]
+    alone = [mine.train([trial])[0] for trial in trials]
     close(together, alone)
-    close(together, mine.train(TRIALS[::-1])[::-1])
+    close(together, mine.train(trials[::-1])[::-1])
     # The kept epoch may differ by rounding only where two losses are as close as that.
     for one, other in zip(together, alone, strict=True):
         assert one.best_epoch == other.best_epoch
@@ -247,14 +284,16 @@ def test_every_device_trains_alike(dataset, device):
 
 def test_masks_are_the_same_bit_for_bit_alone_and_in_a_batch():
     task = make_task(KARATE, [lab().split(number) for number in range(3)], lab()._needed(TRIALS))
-    parts = [trial for trial in TRIALS if not trial.self_weight and not trial.batch_norm]
-    together = trainer.Batch(task, SMALL, parts, [trial.split for trial in parts], 3, "evaluation", True, False)
+    parts = [trial for trial in TRIALS if not {"self_weight", "batch_norm"} & set(trial.settings)]
+    course = Course(epochs=3, per_layer=True)
+    together = Batch(task, SMALL, parts, [trial.split for trial in parts], course)
     for place, trial in enumerate(parts):
-        alone = trainer.Batch(task, SMALL, [trial], [trial.split], 3, "evaluation", True, False)
+        alone = Batch(task, SMALL, [trial], [trial.split], course)
         for layer in range(2):
             epoch = torch.tensor(2)
-            drawn = together.subgraphs.draw(epoch, layer)[place], alone.subgraphs.draw(epoch, layer)[0]
-            assert torch.equal(*drawn)
+            kept = alone.coins.keep(epoch, layer)
+            mine = together.coins.keep(epoch, layer)[place]
+            assert bool(mine.all()) if kept is None else torch.equal(mine, kept[0])
             h = torch.ones(1, 34, 8)
             assert torch.equal(together.noise(h.expand(len(parts), -1, -1), layer)[place], alone.noise(h, layer)[0])
         for name, value in together.parameters.items():
@@ -262,9 +301,9 @@ def test_masks_are_the_same_bit_for_bit_alone_and_in_a_batch():
 
 
 def test_methods_with_one_seed_are_paired():
-    trials = [Trial(name, seed=3) for name in ("original", "dropedge", "cdf")]
+    trials = [Trial.of(name, seed=3) for name in ("original", "dropedge", "cdf")]
     task = make_task(KARATE, [KARATE.split], lab()._needed(trials))
-    batch = trainer.Batch(task, SMALL, trials, [0] * 3, 3, "evaluation", False, False)
+    batch = Batch(task, SMALL, trials, [0] * 3, Course(epochs=3))
     noise = batch.noise(torch.ones(3, 34, 8), 0)
     assert torch.equal(noise[0], noise[1])
     assert torch.equal(noise[0], noise[2])
@@ -279,14 +318,16 @@ def test_methods_with_one_seed_are_paired():
 def plain_loop(dataset, trial, epochs, per_layer=False):
     """The same training with dense matrices, torch's cross-entropy, autograd and Adam: rows of (train, val, …)."""
     graph, split = dataset.graph, dataset.split
-    prob = keep_matrix(graph, [trial], lab(dataset)._needed([trial]))[0]
-    start = Backbone("gcn", 2, dataset.num_features, SMALL.hidden, dataset.num_classes).initial([trial.seed], CPU)
+    prob = keep_row(graph, trial, lab(dataset)._needed([trial]))
+    sizes = {"features": dataset.num_features, "hidden": SMALL.hidden, "classes": dataset.num_classes}
+    start = make_network("gcn", **sizes).initial([trial.seed], CPU)
+    normalization = trial.settings.get("normalization", "gcn")
     first, b, second, c = (nn.Parameter(value[0]) for value in start.values())
     optimizer = torch.optim.Adam([first, b, second, c], lr=trial.learning_rate, weight_decay=trial.weight_decay)
     features = dataset.features.to_dense()
 
     def operator(keep):
-        return dense.shift(dense.masked_adjacency(graph, keep), trial.normalization).float()
+        return dense.shift(dense.masked_adjacency(graph, keep), normalization).float()
 
     def forward(shifts, noise):
         return shifts[1] @ (noise((shifts[0] @ (features @ first) + b).relu()) @ second) + c
@@ -295,8 +336,9 @@ def plain_loop(dataset, trial, epochs, per_layer=False):
     for epoch in range(epochs):
         noise = Dropout(torch.tensor([trial.dropout]), torch.tensor([trial.seed]), torch.tensor(epoch))
         if per_layer:
-            drawer = Subgraphs(graph, prob[None], torch.tensor([trial.seed]), [trial.normalization])
-            shifts = [drawer.draw(torch.tensor(epoch), layer)[0] for layer in range(2)]
+            keys = [key_tensor(torch.tensor([trial.seed]), torch.tensor(epoch), layer) for layer in range(2)]
+            words = pair_words(graph.num_edges, CPU)
+            shifts = [operator(toss(words, multiplier, offset, prob)) for multiplier, offset in keys]
         else:
             shifts = [operator(sample_edges(prob, trial.seed, epoch))] * 2
         out = forward(shifts, lambda h, noise=noise: noise(h[None], 0)[0])
@@ -314,9 +356,9 @@ def plain_loop(dataset, trial, epochs, per_layer=False):
 
 
 PLAIN = [
-    Trial("dropedge", keep_prob=0.5, seed=4, learning_rate=0.05),
-    Trial("cdf", keep_prob=0.2, seed=2, normalization="random-walk", dropout=0.3, weight_decay=0.05),
-    Trial("original", seed=0, dropout=0.0, normalization="first-order"),
+    Trial.of("dropedge", keep_prob=0.5, seed=4, learning_rate=0.05),
+    Trial.of("cdf", keep_prob=0.2, seed=2, normalization="random-walk", dropout=0.3, weight_decay=0.05),
+    Trial.of("original", seed=0, dropout=0.0, normalization="first-order"),
 ]
 
 
@@ -333,14 +375,14 @@ def test_one_trial_is_a_plain_loop(trial, per_layer):
 
 
 def test_a_plain_loop_on_sparse_operators_and_features():
-    dataset, trial = sparse_clusters(), Trial("cutoff", keep_prob=0.5, seed=1)
+    dataset, trial = sparse_clusters(), Trial.of("cutoff", keep_prob=0.5, seed=1)
     (outcome,) = lab(dataset, epochs=8).train([trial])
     for name, curve in zip(CURVES, plain_loop(dataset, trial, 8), strict=False):
         assert np.allclose(getattr(outcome, name), curve, atol=1e-5), name
 
 
 def test_training_loss_goes_down_and_accuracies_are_shares():
-    trials = [Trial(method, dropout=0.2, learning_rate=0.05) for method in ("original", "dropedge", "cdf")]
+    trials = [Trial.of(method, dropout=0.2, learning_rate=0.05) for method in ("original", "dropedge", "cdf")]
     for outcome in lab(epochs=60).train(trials):
         assert outcome.train_loss[-10:].mean() < 0.3 * outcome.train_loss[0]
         for name, count in (("val_accuracy", 10), ("test_accuracy", 16)):
@@ -353,12 +395,12 @@ def test_training_loss_goes_down_and_accuracies_are_shares():
 
 def test_a_perfect_score_is_one():
     # Ten times 1/10 is more than one in float32: a mean must be a count over a count.
-    mean = trainer.Pass(torch.empty(0), torch.empty(0), [torch.ones(1, 10)]).mean(torch.ones(1, 10), 0)
+    mean = mean_at(torch.ones(1, 10), torch.ones(1, 10))
     assert mean.tolist() == [1.0]
 
 
 def test_per_layer_changes_the_training_and_only_where_edges_are_dropped():
-    trials = [Trial("original"), Trial("dropedge", keep_prob=0.5)]
+    trials = [Trial.of("original"), Trial.of("dropedge", keep_prob=0.5)]
     shared, apart = lab().train(trials), lab(per_layer=True).train(trials)
     close(shared[:1], apart[:1])
     assert not np.allclose(shared[1].train_loss, apart[1].train_loss, atol=1e-4)
@@ -370,7 +412,78 @@ def test_nodes_without_a_label_are_never_looked_at():
     labels[torch.isin(torch.arange(34), used, invert=True)] = -1
     split = Split(KARATE.split.train, KARATE.split.val, KARATE.split.test[:-5])
     bare = replace(KARATE, labels=labels, split=split)
-    close(lab(bare).train([Trial()]), lab(replace(KARATE, split=split)).train([Trial()]))
+    close(lab(bare).train([Trial.of()]), lab(replace(KARATE, split=split)).train([Trial.of()]))
+
+
+# -- features that keep their products -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.sparse_csr])
+def test_a_kept_product_is_never_older_than_its_weights(layout):
+    X = normal(6, 4).relu()
+    features = KeptProducts.of(X if layout is torch.strided else X.to_sparse_csr())
+    weight = normal(2, 4, 3).requires_grad_()
+    for change in (0.0, 1.0, -2.0):
+        with torch.no_grad():
+            weight += change
+        for _ in range(2):  # training after training, without an evaluation in between
+            product = features @ weight
+            assert torch.allclose(product, X @ weight, atol=1e-6)
+        (gradient,) = torch.autograd.grad(product.square().sum(), weight)
+        assert torch.allclose(gradient, 2 * X.T @ (X @ weight), atol=1e-4)
+
+
+def test_what_is_not_trained_is_not_kept():
+    X = normal(6, 4)
+    features, calls = KeptProducts.of(X), []
+    product = features.product
+    features.product = lambda weight, out: calls.append(out) or product(weight, out)
+    weight = normal(2, 4, 3).requires_grad_()
+    first, again = features @ weight, features @ weight
+    assert len(calls) == 1  # shared while the weights stay as they are
+    assert first.data_ptr() == again.data_ptr()
+    features.forget()
+    assert (features @ weight).data_ptr() == first.data_ptr()  # computed anew, into the same memory
+    for place in range(3):
+        other = torch.cat((weight[..., :1], normal(2, 4, 1, seed=place)), dim=-1)
+        assert torch.allclose(features @ other, X @ other, atol=1e-6)
+    assert len(features._kept) == 1
+
+
+# -- how often is evaluated, and what a step sees -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
+@pytest.mark.parametrize("every", [2, 3, 100])
+def test_evaluating_less_often_trains_the_same(dataset, every):
+    trials = [Trial.of("cdf", seed=1), Trial.of("dropedge", seed=2, batch_norm=True)]
+    always = lab(dataset(), epochs=8).train(trials)
+    seldom = lab(dataset(), epochs=8, evaluate_every=every).train(trials)
+    looked_at = [epoch for epoch in range(8) if (epoch + 1) % every == 0 or epoch == 7]
+    for one, other in zip(always, seldom, strict=True):
+        assert np.array_equal(one.train_loss, other.train_loss)
+        for name in CURVES[1:]:
+            assert np.array_equal(getattr(one, name)[looked_at], getattr(other, name)[looked_at])
+            assert np.isfinite(getattr(other, name)).sum() == len(looked_at)
+        assert not other.failed
+        assert other.best_epoch == looked_at[int(one.val_loss[looked_at].argmin())]
+
+
+def test_a_backbone_learns_from_mini_batches_too(monkeypatch):
+    trial = Trial.of("cdf", seed=3, batch_size=3)
+    task = make_task(KARATE, [KARATE.split], lab()._needed([trial]))
+    batch, seen = Batch(task, SMALL, [trial], [0], Course(epochs=2)), []
+    learn = batch._learn
+    monkeypatch.setattr(batch, "_learn", lambda nodes, keeps: seen.append(nodes) or learn(nodes, keeps))
+    batch.run_epoch()
+    assert [int(nodes.sum()) for nodes in seen] == [3, 3, 2]
+    assert torch.equal(torch.stack(seen).sum(0), batch.learning.masks[0])
+    assert int(batch.updates) == 3
+    together = lab(epochs=5).train([trial, trial.but(seed=4), Trial.of("cdf", seed=3)])
+    close(together[:1], lab(epochs=5).train([trial]))
+    assert not np.allclose(together[0].train_loss, together[2].train_loss, atol=1e-4)
+    whole = lab(epochs=5).train([trial.but(batch_size=100)])[0]
+    assert np.array_equal(whole.train_loss, together[2].train_loss)
 
 
 # -- failures -----------------------------------------------------------------------------------------------
@@ -378,13 +491,14 @@ def test_nodes_without_a_label_are_never_looked_at():
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_a_trial_that_fails_leaves_the_others_alone(batch_norm):
-    trials = [Trial("dropedge", seed=seed, batch_norm=batch_norm) for seed in range(3)]
+    trials = [Trial.of("dropedge", seed=seed, batch_norm=batch_norm) for seed in range(3)]
     healthy = lab().train(trials, keep_state=True)
 
-    class Broken(trainer.Batch):
+    class Broken(Batch):
         def __init__(self, *args):
             super().__init__(*args)
-            self.parameters["input.weight"][1, 0, 0] = float("nan")
+            with torch.no_grad():
+                self.parameters["input.weight"][1, 0, 0] = float("nan")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "Batch", Broken)
@@ -399,10 +513,10 @@ def test_a_trial_that_fails_leaves_the_others_alone(batch_norm):
 
 
 def test_a_learning_rate_beyond_reason_fails_one_trial():
-    trials = [Trial(seed=1), Trial(seed=2, learning_rate=1e30), Trial(seed=3)]
+    trials = [Trial.of(seed=1), Trial.of(seed=2, learning_rate=1e30), Trial.of(seed=3)]
     outcomes = lab(epochs=4).train(trials)
     assert [outcome.failed for outcome in outcomes] == [False, True, False]
-    tame = lab(epochs=4).train([trials[0], replace(trials[1], learning_rate=0.01), trials[2]])
+    tame = lab(epochs=4).train([trials[0], trials[1].but(learning_rate=0.01), trials[2]])
     for place in (0, 2):
         for name in CURVES:
             assert np.array_equal(getattr(outcomes[place], name), getattr(tame[place], name))
@@ -411,14 +525,14 @@ def test_a_learning_rate_beyond_reason_fails_one_trial():
 @pytest.mark.parametrize("selection", ["evaluation", "training"])
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_the_kept_state_is_that_of_the_best_epoch(selection, batch_norm):
-    trials = [Trial("dropedge", seed=seed, batch_norm=batch_norm, learning_rate=0.1) for seed in range(4)]
+    trials = [Trial.of("dropedge", seed=seed, batch_norm=batch_norm, learning_rate=0.1) for seed in range(4)]
     outcomes = lab(epochs=25, selection=selection).train(trials, keep_state=True)
     assert len({outcome.best_epoch for outcome in outcomes}) > 1
-    network = Backbone("gcn", 2, 34, SMALL.hidden, 4, batch_norm=batch_norm)
+    network = make_network("gcn", features=34, hidden=SMALL.hidden, classes=4, batch_norm=batch_norm)
     whole = shift_operator(KARATE.graph).to_dense()[None]
     for outcome in outcomes:
         state = {name: torch.from_numpy(value)[None] for name, value in outcome.state.items()}
-        logits = network(state, state, KARATE.features[None], [whole])[0]
+        logits = network.logits(state, KARATE.features[None], [whole])[0]
         right = (logits.argmax(1) == KARATE.labels).float()
         assert float(right[KARATE.split.val].mean()) == pytest.approx(outcome.kept["val_accuracy"])
         assert float(right[KARATE.split.test].mean()) == pytest.approx(outcome.kept["test_accuracy"])
@@ -433,17 +547,17 @@ def test_the_kept_state_is_that_of_the_best_epoch(selection, batch_norm):
 def limited(most, sizes):
     """The trainer of a machine whose memory holds ``most`` trials."""
 
-    def train(task, architecture, trials, **settings):
+    def train(task, architecture, trials, course, **settings):
         sizes.append(len(trials))
         if len(trials) > most:
             raise torch.OutOfMemoryError("too many")
-        return trainer.train(task, architecture, trials, **settings)
+        return trainer.train(task, architecture, trials, course, **settings)
 
     return train
 
 
 def test_out_of_memory_halves_the_batch_and_keeps_the_order(monkeypatch):
-    trials = [Trial("dropedge", seed=seed, split=seed % 3) for seed in range(11)]
+    trials = [Trial.of("dropedge", seed=seed, split=seed % 3) for seed in range(11)]
     expected, sizes = lab(epochs=3).train(trials), []
     monkeypatch.setattr(laboratory, "train", limited(3, sizes))
     close(lab(epochs=3).train(trials), expected)
@@ -453,61 +567,57 @@ def test_out_of_memory_halves_the_batch_and_keeps_the_order(monkeypatch):
 def test_a_training_that_never_fits_is_an_error(monkeypatch):
     monkeypatch.setattr(laboratory, "train", limited(0, []))
     with pytest.raises(TadropedgeError, match="one training of karate does not fit the memory of cpu"):
-        lab().train([Trial(), Trial(seed=1)])
+        lab().train([Trial.of(), Trial.of(seed=1)])
 
 
 def test_long_lists_are_cut_into_batches_of_the_size_that_fits(monkeypatch):
     sizes = []
     monkeypatch.setattr(laboratory, "train", limited(100, sizes))
-    monkeypatch.setattr(Laboratory, "batch_size", lambda self: 2)
-    trials = [Trial(seed=seed) for seed in range(5)]
+    monkeypatch.setattr(Laboratory, "fitting", lambda *_: 2)
+    trials = [Trial.of(seed=seed) for seed in range(5)]
     assert [outcome.trial for outcome in lab(epochs=1).train(trials)] == trials
     assert sizes == [2, 2, 1]
     assert lab().train([]) == []
 
 
 def test_batches_are_smaller_for_larger_tasks_but_never_empty(monkeypatch):
-    narrow, wide = lab().batch_size(), lab(architecture=Architecture(hidden=128)).batch_size()
+    narrow, wide = lab().fitting(), lab(architecture=Architecture(hidden=128)).fitting()
     assert narrow > wide > 1
-    assert lab(signals(), Architecture("gcnn", 1, 8)).batch_size() > 1
+    assert lab(signals(), Architecture("gcnn", 1, 8)).fitting() > 1
     monkeypatch.setattr(laboratory, "CPU_BUDGET", 1.0)
-    assert lab().batch_size() == 1
+    assert lab().fitting() == 1
 
 
 def test_progress_counts_the_epochs():
     seen = []
-    lab(epochs=3, progress=lambda *step: seen.append(step)).train([Trial()])
+    lab(epochs=3, progress=lambda *step: seen.append(step)).train([Trial.of()])
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_kept_share_is_the_mean_probability():
     mine = lab()
-    assert mine.kept_share(Trial("original", keep_prob=0.1)) == 1
-    assert mine.kept_share(Trial("dropedge", keep_prob=0.3)) == pytest.approx(0.3)
+    assert mine.kept_share(Trial.of("original", keep_prob=0.1)) == 1
+    assert mine.kept_share(Trial.of("dropedge", keep_prob=0.3)) == pytest.approx(0.3)
     for method in ("cdf", "division", "effective-cdf", "inverse-cdf"):
-        assert mine.kept_share(Trial(method, keep_ratio=0.85)) == pytest.approx(0.85)
-        assert mine.kept_share(Trial(method, keep_prob=0.3)) > 0.3
+        assert mine.kept_share(Trial.of(method, keep_ratio=0.85)) == pytest.approx(0.85)
+        assert mine.kept_share(Trial.of(method, keep_prob=0.3)) > 0.3
 
 
-def test_weights_are_computed_once_and_only_where_needed(monkeypatch):
-    calls = []
+def test_scores_are_computed_once_and_only_where_needed(monkeypatch):
+    calls, compute = [], laboratory.edge_scores
 
-    def counted(name, function):
-        def weights(graph, *args, **settings):
-            calls.append((name, *args, settings.get("laplacian")))
-            return function(graph, *args, **settings)
+    def counted(graph, name, **settings):
+        calls.append((name, settings.get("q"), settings.get("laplacian")))
+        return compute(graph, name, **settings)
 
-        monkeypatch.setattr(laboratory, name, weights)
-
-    counted("aggregate_resistance", aggregate_resistance)
-    counted("effective_resistance", effective_resistance)
+    monkeypatch.setattr(laboratory, "edge_scores", counted)
     mine = lab(epochs=1, laplacian="normalized", q=3)
-    mine.train([Trial("original"), Trial("dropedge")])
+    mine.train([Trial.of("original"), Trial.of("dropedge")])
     assert calls == []
-    mine.train([Trial("cdf"), Trial("cutoff")])
-    mine.train([Trial("cdf"), Trial("effective-cdf")])
-    assert calls == [("aggregate_resistance", 3, "normalized"), ("effective_resistance", None)]
-    assert torch.equal(lab().weights("aggregate"), aggregate_resistance(KARATE.graph, KARATE.num_classes))
+    mine.train([Trial.of("cdf"), Trial.of("cutoff")])
+    mine.train([Trial.of("cdf"), Trial.of("effective-cdf")])
+    assert calls == [("aggregate", 3, "normalized"), ("effective", None, None)]
+    assert torch.equal(lab().scores("aggregate"), aggregate_resistance(KARATE.graph, KARATE.num_classes))
 
 
 def test_fresh_splits_are_pure_functions_of_their_number():
@@ -523,9 +633,9 @@ def test_fresh_splits_are_pure_functions_of_their_number():
 
 
 def test_splits_of_trials_are_found_by_their_own_number_by_default():
-    trials = [Trial(split=1), Trial(split=0)]
+    trials = [Trial.of(split=1), Trial.of(split=0)]
     splits = [lab().split(number) for number in (0, 1)]
-    close(trainer.train(make_task(KARATE, splits, {}), SMALL, trials, epochs=6), lab().train(trials))
+    close(trainer.train(make_task(KARATE, splits), SMALL, trials, Course(epochs=6)), lab().train(trials))
 
 
 # -- graph level ------------------------------------------------------------------------------------------------
@@ -533,8 +643,10 @@ def test_splits_of_trials_are_found_by_their_own_number_by_default():
 
 def graph_loop(dataset, trial, architecture, epochs, selection):
     """A plain loop of the order-K GCNN; the noise counts the samples of the pass."""
-    split, settings = dataset.split, (architecture.layers, architecture.order, dataset.graph.num_nodes)
-    network = FilterNetwork(*settings, 1, architecture.hidden, dataset.num_classes)
+    split, sizes = dataset.split, {"hidden": architecture.hidden, "classes": dataset.num_classes}
+    network = make_network(
+        "gcnn", architecture.layers, features=1, **sizes, graph=dataset.graph, **architecture.settings
+    )
     parameters = {name: nn.Parameter(value) for name, value in network.initial([trial.seed], CPU).items()}
     optimizer = torch.optim.Adam(parameters.values(), lr=trial.learning_rate, weight_decay=trial.weight_decay)
     prob = torch.full((dataset.graph.num_edges,), trial.keep_prob, dtype=torch.float64)
@@ -544,14 +656,14 @@ def graph_loop(dataset, trial, architecture, epochs, selection):
     for epoch in range(epochs):
         noise = Dropout(torch.tensor([trial.dropout]), torch.tensor([trial.seed]), torch.tensor(epoch))
         drawn = shift_operator(dataset.graph, sample_edges(prob, trial.seed, epoch)).to_dense()[None]
-        out, count = network(parameters, {}, dataset.features[seen], [drawn], noise)[0], len(split.train)
+        out, count = network.logits(parameters, dataset.features[seen], [drawn], noise)[0], len(split.train)
         loss = entropy(out[:count], dataset.labels[split.train])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         with torch.no_grad():
             on_pass = entropy(out[count:], dataset.labels[split.val]) if selection == "training" else torch.tensor(0.0)
-            out = network(parameters, {}, dataset.features, [whole])[0]
+            out = network.logits(parameters, dataset.features, [whole])[0]
             right = (out.argmax(1) == dataset.labels).float()
             val = entropy(out[split.val], dataset.labels[split.val])
             rows.append([*map(float, (loss, val, right[split.val].mean(), right[split.test].mean(), on_pass))])
@@ -560,8 +672,8 @@ def graph_loop(dataset, trial, architecture, epochs, selection):
 
 @pytest.mark.parametrize("selection", ["evaluation", "training"])
 def test_graph_level_training_is_a_plain_loop(selection):
-    architecture = Architecture("gcnn", 1, 4, order=2)
-    trial = Trial("dropedge", keep_prob=0.7, learning_rate=0.05, seed=3, dropout=0.3)
+    architecture = Architecture("gcnn", 1, 4, {"order": 2})
+    trial = Trial.of("dropedge", keep_prob=0.7, learning_rate=0.05, seed=3, dropout=0.3)
     expected = graph_loop(signals(), trial, architecture, 12, selection)
     (outcome,) = lab(signals(), architecture, epochs=12, selection=selection).train([trial])
     for name, curve in zip(CURVES, expected, strict=False):
@@ -570,27 +682,27 @@ def test_graph_level_training_is_a_plain_loop(selection):
 
 
 def test_graph_level_training_learns():
-    trial = Trial("dropedge", keep_prob=0.9, learning_rate=0.05, dropout=0.0)
-    (outcome,) = lab(signals(), Architecture("gcnn", 1, 8, order=3), epochs=60).train([trial])
+    trial = Trial.of("dropedge", keep_prob=0.9, learning_rate=0.05, dropout=0.0)
+    (outcome,) = lab(signals(), Architecture("gcnn", 1, 8, {"order": 3}), epochs=60).train([trial])
     assert outcome.train_loss[-1] < 0.5 * outcome.train_loss[0]
 
 
 def test_samples_of_splits_of_unlike_sizes_are_trained_in_turn():
-    dataset, architecture = signals(), Architecture("gcnn", 1, 4, order=2)
+    dataset, architecture = signals(), Architecture("gcnn", 1, 4, {"order": 2})
     splits = [dataset.split, Split(dataset.split.train[:9], dataset.split.val, dataset.split.test[:7])]
-    task = make_task(dataset, splits, {})
-    trials = [Trial(split=1), Trial(split=0), Trial(split=1, seed=1)]
-    together = trainer.train(task, architecture, trials, epochs=4)
-    close(together, [trainer.train(task, architecture, [trial], epochs=4)[0] for trial in trials])
+    task = make_task(dataset, splits)
+    trials = [Trial.of(split=1), Trial.of(split=0), Trial.of(split=1, seed=1)]
+    together = trainer.train(task, architecture, trials, Course(epochs=4))
+    close(together, [trainer.train(task, architecture, [trial], Course(epochs=4))[0] for trial in trials])
 
 
 # -- wrong settings -----------------------------------------------------------------------------------------------
 
 
 def test_a_backbone_that_does_not_fit_the_level():
-    with pytest.raises(TadropedgeError, match="karate is a node-level task: backbone 'gcnn' does not fit, choose gcn,"):
+    with pytest.raises(TadropedgeError, match="node-level task: backbone 'gcnn' does not fit, choose from gcn,"):
         lab(architecture=Architecture("gcnn"))
-    with pytest.raises(TadropedgeError, match="is a graph-level task: backbone 'gcn' does not fit, choose gcnn"):
+    with pytest.raises(TadropedgeError, match="is a graph-level task: backbone 'gcn' does not fit, choose from gcnn"):
         lab(signals(), SMALL)
 
 
@@ -600,16 +712,17 @@ def test_a_backbone_that_does_not_fit_the_level():
         (lambda: Architecture("gat"), "gat"),
         (lambda: Architecture("jknet", 2), "layers of jknet"),
         (lambda: Architecture(hidden=0), "hidden"),
-        (lambda: Architecture(order=-1), "order"),
-        (lambda: Trial("dropnode"), "dropnode"),
-        (lambda: Trial(dropout=1.5), r"dropout must lie in \[0, 1\], got 1.5"),
-        (lambda: Trial(keep_prob=float("nan")), "keep_prob"),
-        (lambda: Trial(learning_rate=0), "learning_rate must be positive, got 0"),
-        (lambda: Trial(weight_decay=-1), "weight_decay must be at least 0, got -1"),
-        (lambda: lab(selection="test").train([Trial()]), "selection"),
-        (lambda: lab(epochs=0).train([Trial()]), "epochs"),
-        (lambda: lab().train([Trial(normalization="none")]), "normalization"),
-        (lambda: lab().train([Trial("cdf", keep_ratio=1.5)]), "keep_ratio"),
+        (lambda: Architecture("gcnn", settings={"order": -1}), "order must be a whole number of at least 0, got -1"),
+        (lambda: Architecture(settings={"order": 3}), "gcn has no setting 'order', got 3; its own settings are norm"),
+        (lambda: Trial.of("dropnode"), "dropnode"),
+        (lambda: Trial.of(dropout=1.5), r"dropout must lie in \[0, 1\], got 1.5"),
+        (lambda: Trial.of(keep_prob=float("nan")), "keep_prob"),
+        (lambda: Trial.of(learning_rate=0), "learning_rate must be positive, got 0"),
+        (lambda: Trial.of(weight_decay=-1), "weight_decay must be at least 0, got -1"),
+        (lambda: lab(selection="test").train([Trial.of()]), "selection"),
+        (lambda: lab(epochs=0).train([Trial.of()]), "epochs"),
+        (lambda: lab().train([Trial.of(normalization="none")]), "normalization"),
+        (lambda: lab().train([Trial.of("cdf", keep_ratio=1.5)]), "keep_ratio"),
     ],
 )
 def test_wrong_settings_are_named(make, words):
@@ -618,9 +731,9 @@ def test_wrong_settings_are_named(make, words):
 
 
 def test_sparse_features_stay_sparse():
-    assert isinstance(make_task(sparse_clusters(), [], {}).features, Sparse)
-    assert make_task(KARATE, [], {}).features.shape == (34, 34)
-    assert make_task(signals(), [], {}).features.shape == (37, 20, 1)
+    assert make_task(sparse_clusters()).features.layout is torch.sparse_csr
+    assert make_task(KARATE).features.shape == (34, 34)
+    assert make_task(signals()).inputs().shape == (37, 20, 1)
 
 
 def test_the_precision_of_products_is_a_setting_that_ends_with_the_training():
@@ -628,7 +741,7 @@ def test_the_precision_of_products_is_a_setting_that_ends_with_the_training():
     seen = []
     lab = Laboratory(KARATE, Architecture("gcn", 2, hidden=4), epochs=2, precision="high")
     lab.progress = lambda *_: seen.append(torch.get_float32_matmul_precision())
-    lab.train([Trial()])
+    lab.train([Trial.of()])
     assert seen == ["high", "high"]
     assert torch.get_float32_matmul_precision() == before
     with pytest.raises(TadropedgeError, match="unknown precision 'low'; choose from highest, high"):

@@ -39,13 +39,15 @@ from tadropedge.cli.show import show
 from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare, run_info, write_all
 from tadropedge.comparison.rows import Results
 from tadropedge.data import bayes_accuracy
-from tadropedge.training.config import METHODS, Method
+from tadropedge.method import Method, droppings
 
 
 @app.command("compare")
 def compare_command(
     dataset: Dataset_,
-    methods: Annotated[str, typer.Option("--methods", help=f"from {', '.join(METHODS)}")] = ",".join(DEFAULT_METHODS),
+    methods: Annotated[str, typer.Option("--methods", help=f"from {', '.join(droppings())}")] = ",".join(
+        DEFAULT_METHODS
+    ),
     backbone: Backbone_ = None,
     layers: Layers_ = None,
     hidden: Hidden_ = None,

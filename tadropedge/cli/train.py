@@ -33,14 +33,15 @@ from tadropedge.cli.options import (
 )
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError
-from tadropedge.training.config import METHODS, Trial
+from tadropedge.method import droppings
+from tadropedge.training.config import Trial
 from tadropedge.training.model_file import save_model
 
 
 @app.command("train")
 def train_command(
     dataset: Dataset_,
-    method: Annotated[str, typer.Option("--method", help=f"one of {', '.join(METHODS)}")] = "cdf",
+    method: Annotated[str, typer.Option("--method", help=f"one of {', '.join(droppings())}")] = "cdf",
     keep_prob: Annotated[
         float, typer.Option("--keep-prob", help="the paper's p: probability of KEEPING an edge")
     ] = 0.7,
@@ -74,9 +75,9 @@ def train_command(
 
     Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
     """
-    trial = Trial(
-        method, learning_rate, weight_decay, dropout, keep_prob, None, gamma,
-        normalization, self_weight, batch_norm, seed,
+    trial = Trial.of(
+        method, learning_rate=learning_rate, weight_decay=weight_decay, dropout=dropout, keep_prob=keep_prob,
+        gamma=gamma, normalization=normalization, self_weight=self_weight, batch_norm=batch_norm, seed=seed,
     )  # fmt: skip
     laboratory = make_laboratory(
         dataset, split, data_root, seed, device, backbone, layers, hidden,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,13 +18,12 @@ from tadropedge.comparison.report import write_report
 from tadropedge.comparison.results import write_csv, write_results
 from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
 from tadropedge.comparison.statistics import honest_rows
-from tadropedge.data.dataset import Dataset
+from tadropedge.method import Method
 from tadropedge.provenance import commit, machine
 from tadropedge.search.engine import Table, run_search
-from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, honest, paper
-from tadropedge.search.spaces import Spaces, method_space
+from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
+from tadropedge.search.space import Spaces, method_space
 from tadropedge.search.study import Finished, Storage, open_storage, study_name
-from tadropedge.training.config import Method
 from tadropedge.training.laboratory import Laboratory
 
 DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
@@ -51,10 +49,14 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     repeats nothing that is finished.
     """
     dataset, architecture = laboratory.dataset, laboratory.architecture
-    space = plan.space if plan.space is not None else partial(method_space, gamma=dataset.gamma)
+    space = (
+        plan.space
+        if plan.space is not None
+        else partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
+    )
     name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
-    settings = fixed_settings(laboratory)
-    batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
+    settings = laboratory.settings
+    batch = min(LARGEST_BATCH, laboratory.fitting())
 
     def told(phase: str) -> Callable[[int, int], None]:
         return lambda done, total: report(phase, done, total) if report is not None else None
@@ -89,33 +91,7 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     return make_rows(laboratory, table, fresh)
 
 
-def fixed_settings(laboratory: Laboratory) -> dict[str, object]:
-    """What decides an outcome beside space and seed; a study made with other values is refused."""
-    dataset = laboratory.dataset
-    return {
-        **asdict(laboratory.architecture),
-        "epochs": laboratory.epochs,
-        "laplacian": laboratory.laplacian,
-        "q": laboratory.q if laboratory.q is not None else dataset.num_classes,
-        "selection": laboratory.selection,
-        "per_layer": laboratory.per_layer,
-        "graph": dataset.graph.fingerprint[:16],
-        "data": _data_digest(dataset),
-        "split": list(dataset.split.sizes),
-        **({} if laboratory.precision == "highest" else {"precision": laboratory.precision}),
-    }
-
-
-def _data_digest(dataset: Dataset) -> str:
-    """A hash of features, labels and split, so that other data in the same place is noticed."""
-    digest = hashlib.sha256()
-    features = dataset.features.values() if dataset.features.layout is torch.sparse_csr else dataset.features
-    for tensor in (features, dataset.labels, dataset.split.train, dataset.split.val, dataset.split.test):
-        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def make_rows(laboratory: Laboratory, table: Table, fresh: Honest) -> list[Row]:
+def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates) -> list[Row]:
     """The two protocols side by side, method by method."""
     best = paper(table)
     judged = honest_rows(fresh.accuracy, fresh.reference)
@@ -130,7 +106,7 @@ def make_rows(laboratory: Laboratory, table: Table, fresh: Honest) -> list[Row]:
             laplacian=laboratory.laplacian,
             paper_protocol=PaperProtocol(best[method].test_accuracy, len(trials)),
             honest=judged[method],
-            settings=_chosen_settings(fresh, method),
+            settings=_chosen_settings(laboratory, fresh, method),
             convergence=_convergence(fresh.runs[method]),
             by_keep_prob=[KeepProbPoint(float(p), float(test)) for p, _, test in points.get(method, np.empty((0, 3)))],
         )
@@ -138,12 +114,11 @@ def make_rows(laboratory: Laboratory, table: Table, fresh: Honest) -> list[Row]:
     ]
 
 
-def _chosen_settings(fresh: Honest, method: str) -> dict[str, object]:
-    trial, kind = asdict(fresh.chosen[method].trial), Method.of(method)
-    left_out = {"method", "seed", "split"}
-    left_out |= {"keep_prob", "gamma"} if kind.strategy is None else set()
-    left_out |= {"normalization", "self_weight", "batch_norm"} if kind.network is not None else set()
-    chosen = {key: value for key, value in trial.items() if key not in left_out and value is not None}
+def _chosen_settings(laboratory: Laboratory, fresh: Replicates, method: str) -> dict[str, object]:
+    trial = fresh.chosen[method].trial
+    chosen = trial.flat() | laboratory.architecture.settings_of(trial)
+    if Method.of(method).strategy is None:
+        chosen = {name: value for name, value in chosen.items() if name not in ("keep_prob", "gamma")}
     if method in fresh.kept_share:
         chosen["kept_share"] = fresh.kept_share[method]
     return chosen

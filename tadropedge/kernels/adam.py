@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -42,3 +43,4 @@ def adam(
     _adam[(triton.cdiv(entries, block), parameter.shape[0])](
         parameter, gradient.contiguous(), *moments, *settings, corrections, entries, *constants, BLOCK=block
     )
+    torch.autograd.graph.increment_version(parameter)  # torch does not see what a kernel writes

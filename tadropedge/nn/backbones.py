@@ -1,4 +1,4 @@
-"""The backbones: GCN, JKNet and IncepGCN of any depth for nodes, the order-K GCNN with a read-out for graphs.
+"""The backbones: GCN, JKNet and IncepGCN of any depth.
 
 Depth n counts graph convolutions: one input layer, n − 2 hidden ones, one output layer. Dropout follows the input layer
 and every hidden layer, never the raw features.
@@ -6,130 +6,159 @@ and every hidden layer, never the raw features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
-from tadropedge.errors import lookup
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, GraphConvolution, Joined, Operator, Parameters
+from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.operators import Operators
+from tadropedge.shift import NORMALIZATIONS
 
 Convolve = Callable[[GraphConvolution, Features], Tensor]
 
+# The values of the released DropEdge scripts.
+DROPEDGE_SPACE: Mapping[str, Any] = {
+    "learning_rate": {"uniform": [0.001, 0.010], "step": 0.001},
+    "weight_decay": [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3],
+    "dropout": [0.3, 0.5, 0.8],
+    "keep_prob": {"uniform": [0.05, 0.95], "step": 0.05},
+    "normalization": ["gcn", "first-order", "gcn-residual", "random-walk"],
+}
 
-@dataclass(frozen=True)
-class Backbone:
-    """A network for nodes: its convolutions, and how they are joined."""
 
-    kind: str
-    layers: int
-    num_features: int
-    hidden: int
-    num_classes: int
-    self_weight: bool = False
-    batch_norm: bool = False
+class GCN(Network):
+    """One graph convolution after the other; JKNet and IncepGCN join them in other ways."""
 
-    def _layer(self, name: str, inputs: int, outputs: int, activate: bool = True) -> GraphConvolution:
-        return GraphConvolution(name, inputs, outputs, activate, self.self_weight, self.batch_norm)
+    settings = {
+        "normalization": Setting("gcn", choices=NORMALIZATIONS),
+        "self_weight": Setting(False),
+        "batch_norm": Setting(False),
+    }
+    shared = ("self_weight", "batch_norm")
+    space = {**DROPEDGE_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
+    joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
 
-    def convolutions(self) -> list[GraphConvolution]:
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.layers = self.convolutions(problem.sizes, problem.settings[0])
+        self.numbers = {layer.name: place for place, layer in enumerate(self.layers)}
+        self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
+        self.recordable = self.operators.recordable
+
+    @classmethod
+    def convolutions(cls, sizes: Sizes, settings: Mapping[str, Value]) -> list[GraphConvolution]:
         """All layers, the output layer last; the number of a layer is its place here.
 
-        >>> [layer.name for layer in Backbone("incepgcn", 4, 10, 8, 3).convolutions()]
+        >>> sizes = Sizes(num_nodes=4, num_features=10, num_classes=3, layers=4, hidden=8)
+        >>> [layer.name for layer in IncepGCN.convolutions(sizes, IncepGCN.completed("incepgcn", {}))]
         ['input', 'branch1.1', 'branch2.1', 'branch2.2', 'output']
         """
-        names = lookup("backbone", self.kind, HIDDEN_NAMES)(self.layers)
-        hidden = [self._layer(name, self.hidden, self.hidden) for name in names]
-        joined = self.hidden * (1 if self.kind == "gcn" else self.layers - 1)
-        if self.layers == 1:
-            return [self._layer("output", self.num_features, self.num_classes, activate=False)]
-        first = self._layer("input", self.num_features, self.hidden)
-        return [first, *hidden, self._layer("output", joined, self.num_classes, activate=False)]
+        width, depth = sizes.hidden, sizes.layers
+        ends = [("output", width * (depth - 1 if cls.joined else 1), sizes.num_classes)]
+        if depth == 1:
+            ends = [("output", sizes.num_features, sizes.num_classes)]
+        shapes = [("input", sizes.num_features, width)] if depth > 1 else []
+        shapes += [(name, width, width) for name in cls.hidden_names(depth)]
+        options = (bool(settings["self_weight"]), bool(settings["batch_norm"]))
+        return [GraphConvolution(*shape, shape[0] != "output", *options) for shape in shapes + ends]
+
+    @classmethod
+    def hidden_names(cls, depth: int) -> list[str]:
+        """The names of the hidden layers."""
+        return [f"hidden{place}" for place in range(1, depth - 1)]
+
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
+        """The parameters of every layer."""
+        return {key: shape for layer in cls.convolutions(sizes, settings) for key, shape in layer.shapes().items()}
+
+    @classmethod
+    def buffers(cls, sizes: Sizes, settings: Mapping[str, Value]) -> dict[str, tuple[tuple[int, ...], float]]:
+        """The running statistics of batch norm."""
+        return {key: entry for layer in cls.convolutions(sizes, settings) for key, entry in layer.buffers().items()}
+
+    @classmethod
+    def bound(cls, key: str, shapes: Shapes) -> float:
+        """Weights, self weights and biases start uniform in ±1/√outputs."""
+        return float(shapes[key][-1] ** -0.5)
+
+    @classmethod
+    def constant(cls, key: str) -> float | None:
+        """Batch norm starts as the identity."""
+        return {"scale": 1.0, "shift": 0.0}.get(key.rpartition(".")[2])
 
     @property
     def draws(self) -> int:
-        """The number of layers that could have a subgraph of their own."""
-        return len(self.convolutions())
+        """Every layer can have a subgraph of its own."""
+        return len(self.layers)
 
-    def initial(self, seeds: Sequence[int], device: torch.device) -> Parameters:
-        """The starting parameters ``[T, ...]``, each trial a pure function of its seed."""
-        return stack_initial(self.convolutions(), seeds, device)
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+        """On the operators of the kept edges, with dropout."""
+        shifts = [self.operators.of(keep) for keep in step.keeps]
+        return self.logits(state, step.x, shifts, step.noise), 0.0
 
-    def running(self, trials: int, device: torch.device) -> Parameters:
-        """The running statistics of batch norm, empty where it is off."""
-        return {key: value for layer in self.convolutions() for key, value in layer.running(trials, device).items()}
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
+        """On the operators of the whole graph."""
+        return self.logits(state, x, [self.operators.whole])
 
-    def __call__(
-        self,
-        parameters: Parameters,
-        running: Parameters,
-        x: Features,
-        shifts: Sequence[Operator],
-        noise: Noise | None = None,
-    ) -> Tensor:
-        """Logits ``[T, N, C]``. ``shifts`` holds one operator for all layers or one each; ``noise`` means training."""
-        layers = self.convolutions()
-        number = {layer.name: place for place, layer in enumerate(layers)}
+    def logits(self, state: Parameters, x: Features, shifts: Sequence[Operator], noise: Noise | None = None) -> Tensor:
+        """Logits ``[T, N, C]``. ``shifts``: one operator for all layers or one per layer; ``noise`` means training."""
 
         def convolve(layer: GraphConvolution, h: Features) -> Tensor:
-            place = number[layer.name]
+            place = self.numbers[layer.name]
             shift = shifts[place if len(shifts) > 1 else 0]
-            dropped = noise if layer.activate else None
-            return layer(parameters, running, h, shift, noise is not None, dropped, place)
+            return layer(state, h, shift, noise is not None, noise if layer.activate else None, place)
 
-        if self.layers == 1:
-            return convolve(layers[0], x)
-        h = convolve(layers[0], x)
-        return convolve(layers[-1], JOINS[self.kind](layers[1:-1], h, convolve))
+        *before, output = self.layers
+        if not before:
+            return convolve(output, x)
+        first, *hidden = before
+        return convolve(output, self.join(hidden, convolve(first, x), convolve))
 
-
-def stack_initial(layers: Sequence[GraphConvolution], seeds: Sequence[int], device: torch.device) -> Parameters:
-    """Draw every layer's parameters from one generator a seed, and stack the trials."""
-
-    def drawn(seed: int) -> Parameters:
-        generator = torch.Generator().manual_seed(seed % 2**63)
-        return {key: layer.initial(key, shape, generator) for layer in layers for key, shape in layer.shapes().items()}
-
-    with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
-        starts = list(pool.map(drawn, seeds))
-    return {key: torch.stack([start[key] for start in starts]).to(device) for key in starts[0]}
+    def join(self, hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Features:
+        """What the output layer sees: the end of the chain."""
+        return _chain(hidden, h, convolve)
 
 
-def _chain(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Tensor:
-    """GCN: one layer after the other."""
-    for layer in hidden:
+class JKNet(GCN):
+    """The output layer sees h_0 … h_(n−2)."""
+
+    joined = True
+    least_layers = 3
+
+    def join(self, hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Features:
+        """Every layer of the chain."""
+        seen = [h]
+        for layer in hidden:
+            seen.append(convolve(layer, seen[-1]))
+        return Joined(seen)
+
+
+class IncepGCN(GCN):
+    """From h_0, branches of 1 … n − 2 layers; the output layer sees h_0 and their ends."""
+
+    joined = True
+    least_layers = 3
+
+    @classmethod
+    def hidden_names(cls, depth: int) -> list[str]:
+        """Branch by branch."""
+        return [f"branch{branch}.{place}" for branch in range(1, depth - 1) for place in range(1, branch + 1)]
+
+    def join(self, hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Features:
+        """h_0 and the end of every branch."""
+        ends = [h]
+        start, length = 0, 1
+        while start < len(hidden):
+            ends.append(_chain(hidden[start : start + length], h, convolve))
+            start, length = start + length, length + 1
+        return Joined(ends)
+
+
+def _chain(layers: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Tensor:
+    for layer in layers:
         h = convolve(layer, h)
     return h
-
-
-def _jump(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Joined:
-    """JKNet: the output layer sees h_0 … h_(n−2)."""
-    seen = [h]
-    for layer in hidden:
-        seen.append(convolve(layer, seen[-1]))
-    return Joined(seen)
-
-
-def _inception(hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Joined:
-    """IncepGCN: from h_0, branches of 1 … n − 2 layers; the output layer sees h_0 and their ends."""
-    ends = [h]
-    start, length = 0, 1
-    while start < len(hidden):
-        ends.append(_chain(hidden[start : start + length], h, convolve))
-        start, length = start + length, length + 1
-    return Joined(ends)
-
-
-JOINS: dict[str, Callable[[Sequence[GraphConvolution], Tensor, Convolve], Features]] = {
-    "gcn": _chain,
-    "jknet": _jump,
-    "incepgcn": _inception,
-}
-HIDDEN_NAMES: dict[str, Callable[[int], list[str]]] = {
-    "gcn": lambda layers: [f"hidden{place}" for place in range(1, layers - 1)],
-    "jknet": lambda layers: [f"hidden{place}" for place in range(1, layers - 1)],
-    "incepgcn": lambda layers: [f"branch{b}.{place}" for b in range(1, layers - 1) for place in range(1, b + 1)],
-}

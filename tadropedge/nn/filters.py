@@ -2,93 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.nn.finish import Noise
-from tadropedge.nn.layers import Operator, Parameters
+from tadropedge.nn.layers import Features, Operator, Parameters
+from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.operators import Operators
+from tadropedge.shift import NORMALIZATIONS
 
 
-@dataclass(frozen=True)
-class FilterNetwork:
+class FilterNetwork(Network):
     """``X_ℓ = ReLU(Σ_k S^k X_(ℓ−1) B_(ℓ,k) + b_ℓ)`` for ℓ = 1 … L, then a linear map of all N · F numbers to classes.
 
-    Signals are ``x [S, N, F]``: S samples on one graph of N nodes, or ``[T, S, N, F]`` with samples for each trial.
+    ``order`` is K. Signals are ``x [S, N, F]``: S samples on one graph of N nodes, or ``[T, S, N, F]`` with samples for
+    each trial.
     """
 
-    layers: int
-    order: int
-    num_nodes: int
-    num_features: int
-    hidden: int
-    num_classes: int
+    settings = {
+        "normalization": Setting("gcn", choices=NORMALIZATIONS),
+        "order": Setting(5),
+    }
+    shared = ("order",)
+    space = DROPEDGE_SPACE
+    level = "graph"
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every trained parameter, without the trials axis."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        inputs = self.num_features
-        for layer in range(self.layers):
-            shapes[f"filter{layer}.weight"] = ((self.order + 1) * inputs, self.hidden)
-            shapes[f"filter{layer}.bias"] = (self.hidden,)
-            inputs = self.hidden
-        shapes["readout.weight"] = (self.num_nodes * self.hidden, self.num_classes)
-        shapes["readout.bias"] = (self.num_classes,)
-        return shapes
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.order = int(problem.settings[0]["order"])
+        self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
+        self.recordable = self.operators.recordable
 
-    def initial(self, seeds: Sequence[int], device: torch.device) -> Parameters:
-        """Uniform in ±1/√inputs, each trial a pure function of its seed."""
-        drawn: dict[str, list[Tensor]] = {}
-        for seed in seeds:
-            generator = torch.Generator().manual_seed(seed % 2**63)
-            inputs = 1
-            for key, shape in self.shapes().items():
-                inputs = shape[0] if key.endswith("weight") else inputs
-                drawn.setdefault(key, []).append((torch.rand(shape, generator=generator) * 2 - 1) * inputs**-0.5)
-        return {key: torch.stack(values).to(device) for key, values in drawn.items()}
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
+        """The taps of every layer and the read-out."""
+        shapes: Shapes = {}
+        inputs = sizes.num_features
+        for layer in range(sizes.layers):
+            shapes[f"filter{layer}.weight"] = ((int(settings["order"]) + 1) * inputs, sizes.hidden)
+            shapes[f"filter{layer}.bias"] = (sizes.hidden,)
+            inputs = sizes.hidden
+        shapes["readout.weight"] = (sizes.num_nodes * sizes.hidden, sizes.num_classes)
+        return shapes | {"readout.bias": (sizes.num_classes,)}
 
-    def running(self, trials: int, device: torch.device) -> Parameters:
-        """There are no running statistics."""
-        return {}
-
-    def taps(self, parameters: Parameters) -> list[Tensor]:
-        """The filter taps b_k^(fg) of each layer, ``[..., F_ℓ, F_(ℓ−1), K + 1]``, as the paper numbers them.
-
-        >>> network = FilterNetwork(layers=2, order=5, num_nodes=4, num_features=1, hidden=8, num_classes=3)
-        >>> [list(taps.shape) for taps in network.taps(network.initial([0], torch.device("cpu")))]
-        [[1, 8, 1, 6], [1, 8, 8, 6]]
-        """
-        weights = (parameters[f"filter{layer}.weight"] for layer in range(self.layers))
-        return [weight.unflatten(-2, (self.order + 1, -1)).transpose(-3, -1) for weight in weights]
+    @classmethod
+    def bound(cls, key: str, shapes: Shapes) -> float:
+        """Weights and their biases start uniform in ±1/√inputs."""
+        return float(shapes[f"{key.partition('.')[0]}.weight"][0] ** -0.5)
 
     @property
     def draws(self) -> int:
-        """The number of layers that could have a subgraph of their own."""
-        return self.layers
+        """Every layer of filters can have a subgraph of its own."""
+        return self.problem.sizes.layers
 
-    def __call__(
-        self,
-        parameters: Parameters,
-        running: Parameters,
-        x: Tensor,
-        shifts: Sequence[Operator],
-        noise: Noise | None = None,
-    ) -> Tensor:
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+        """On the operators of the kept edges, with dropout."""
+        return self.logits(state, step.x, [self.operators.of(keep) for keep in step.keeps], step.noise), 0.0
+
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
+        """On the operators of the whole graph."""
+        return self.logits(state, x, [self.operators.whole])
+
+    def logits(self, state: Parameters, x: Features, shifts: Sequence[Operator], noise: Noise | None = None) -> Tensor:
         """Logits ``[T, S, C]`` of the samples ``x [T, S, N, F]``, or ``[S, N, F]`` where all trials share them."""
+        assert isinstance(x, Tensor)
         h = x if x.dim() == 4 else x[None]
-        for layer in range(self.layers):
+        for layer in range(self.problem.sizes.layers):
             shift = shifts[layer if len(shifts) > 1 else 0]
-            weight, bias = parameters[f"filter{layer}.weight"], parameters[f"filter{layer}.bias"]
+            weight, bias = state[f"filter{layer}.weight"], state[f"filter{layer}.bias"]
             stacked = _powers(h, shift, self.order).flatten(1, 2)  # [T, S N, (K + 1) F]
             h = stacked.expand(len(weight), -1, -1) @ weight
             h += bias[:, None, :]  # in place: at evaluation these are the largest tensors there are
             h = h.relu_()
             h = noise(h, layer) if noise is not None else h
             h = h.unflatten(1, (x.shape[-3], x.shape[-2]))  # [T, S, N, H]
-        readout, bias = parameters["readout.weight"], parameters["readout.bias"]
-        return torch.baddbmm(bias[:, None, :], h.flatten(-2), readout)
+        return torch.baddbmm(state["readout.bias"][:, None, :], h.flatten(-2), state["readout.weight"])
+
+
+def filter_taps(state: Parameters, layers: int, order: int) -> list[Tensor]:
+    """The filter taps b_k^(fg) of each layer, ``[..., F_ℓ, F_(ℓ−1), K + 1]``, as the paper numbers them.
+
+    >>> [list(taps.shape) for taps in filter_taps({"filter0.weight": torch.zeros(1, 12, 8)}, layers=1, order=5)]
+    [[1, 8, 2, 6]]
+    """
+    weights = (state[f"filter{layer}.weight"] for layer in range(layers))
+    return [weight.unflatten(-2, (order + 1, -1)).transpose(-3, -1) for weight in weights]
 
 
 def _powers(h: Tensor, shift: Operator, order: int) -> Tensor:

@@ -79,19 +79,14 @@ class GraphConvolution:
             shapes |= {"scale": (self.outputs,), "shift": (self.outputs,)}
         return {f"{self.name}.{key}": shape for key, shape in shapes.items()}
 
-    def initial(self, key: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Weights, self weights and biases start uniform in ±1/√outputs; batch norm starts as the identity."""
-        if key.endswith(".scale"):
-            return torch.ones(shape)
-        if key.endswith(".shift"):
-            return torch.zeros(shape)
-        start: Tensor = (torch.rand(shape, generator=generator) * 2 - 1) * self.outputs**-0.5
-        return start
+    def buffers(self) -> dict[str, tuple[tuple[int, ...], float]]:
+        """The shape and the start of the running statistics of batch norm, without the trials axis."""
+        starts = {"mean": 0.0, "variance": 1.0} if self.batch_norm else {}
+        return {f"{self.name}.{key}": ((1, self.outputs), start) for key, start in starts.items()}
 
     def __call__(
         self,
-        parameters: Parameters,
-        running: Parameters,
+        state: Parameters,
         x: Features,
         shift: Operator,
         training: bool,
@@ -99,29 +94,17 @@ class GraphConvolution:
         number: int = 0,
     ) -> Tensor:
         """Apply the layer to ``x``, dense ``[T, N, F]`` or kept; ``noise`` drops entries of what it gives."""
-        weight = parameters[f"{self.name}.weight"]
+        weight = state[f"{self.name}.weight"]
         # Kept products know their weights by identity, so those must not be padded.
         narrow = weight.is_cuda and self.outputs % ALIGNED != 0 and not isinstance(x, KeptProducts)
         h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
         if self.self_weight:
-            own = parameters[f"{self.name}.self_weight"]
+            own = state[f"{self.name}.self_weight"]
             if isinstance(x, Tensor) and x.dim() == 3 and len(x) == len(h) and not narrow:
                 h = h.baddbmm_(x, own)  # the sum is part of the product
             else:
                 h += aligned_product(x, own) if narrow else x @ own
-        norm = self._norm(parameters, running) if self.batch_norm else None
-        return finish(h, parameters[f"{self.name}.bias"], norm, self.activate, noise, number, training)
-
-    def _norm(self, parameters: Parameters, running: Parameters) -> BatchNorm:
-        trained = (parameters[f"{self.name}.{key}"] for key in ("scale", "shift"))
-        return BatchNorm(*trained, *(running[f"{self.name}.{key}"] for key in ("mean", "variance")))
-
-    def running(self, trials: int, device: torch.device) -> Parameters:
-        """The running statistics of batch norm, ``[T, 1, outputs]``."""
-        if not self.batch_norm:
-            return {}
-        shape = (trials, 1, self.outputs)
-        return {
-            f"{self.name}.mean": torch.zeros(shape, device=device),
-            f"{self.name}.variance": torch.ones(shape, device=device),
-        }
+        norm = None
+        if self.batch_norm:
+            norm = BatchNorm(*(state[f"{self.name}.{key}"] for key in ("scale", "shift", "mean", "variance")))
+        return finish(h, state[f"{self.name}.bias"], norm, self.activate, noise, number, training)

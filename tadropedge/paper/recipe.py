@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.search.spaces import method_space
+from tadropedge.search.space import method_space
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -23,7 +23,7 @@ from tadropedge.diagnostics import (
     theorem_constant,
 )
 from tadropedge.diagnostics.relative_error import spectral_norm
-from tadropedge.nn.filters import FilterNetwork
+from tadropedge.nn.filters import filter_taps
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import shift_operator
 from tadropedge.training.config import Architecture, Trial
@@ -37,13 +37,14 @@ def trained_taps(
     dataset: Dataset, layers: int, hidden: int, order: int, normalizations: Sequence[str], epochs: int, seed: int
 ) -> list[tuple[Taps, float]]:
     """Train one order-K GCNN for each normalisation; the taps of each, float64, and its test accuracy."""
-    laboratory = Laboratory(dataset, Architecture("gcnn", layers, hidden, order), epochs)
-    trials = [Trial(normalization=name, dropout=0.0, seed=seed) for name in normalizations]
-    network = FilterNetwork(layers, order, dataset.graph.num_nodes, 1, hidden, dataset.num_classes)
+    laboratory = Laboratory(dataset, Architecture("gcnn", layers, hidden, {"order": order}), epochs)
+    trials = [Trial.of(normalization=name, dropout=0.0, seed=seed) for name in normalizations]
     found = []
     for outcome in laboratory.train(trials, keep_state=True):
         state = {name: torch.from_numpy(value).double() for name, value in (outcome.state or {}).items()}
-        found.append(([taps.to(dataset.device) for taps in network.taps(state)], outcome.kept["test_accuracy"]))
+        found.append(
+            ([taps.to(dataset.device) for taps in filter_taps(state, layers, order)], outcome.kept["test_accuracy"])
+        )
     return found
 
 

@@ -16,16 +16,16 @@ from typing import Any
 
 import optuna
 
-from tadropedge.comparison.comparison import LARGEST_BATCH, fixed_settings
+from tadropedge.comparison.comparison import LARGEST_BATCH
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.errors import TadropedgeError
+from tadropedge.method import Method
 from tadropedge.paper.item import Bench
 from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
-from tadropedge.search.protocol import Honest, adaptive, honest, reference, replicate
-from tadropedge.search.space import TUNABLE, Space
-from tadropedge.search.spaces import Spaces
+from tadropedge.search.protocol import Replicates, adaptive, honest, reference, replicate
+from tadropedge.search.space import Space, Spaces
 from tadropedge.search.study import Finished, Ledger
-from tadropedge.training.config import Method, Trial
+from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 
 Progress = Callable[[int, int], None]
@@ -87,17 +87,17 @@ class Search:
         lap: Callable[[str], None],
         show: Progress,
         train: Train | None = None,
-    ) -> tuple[Table, Honest]:
+    ) -> tuple[Table, Replicates]:
         """Both protocols, or what is missing of them; ``lap(phase)`` and ``show(done, extra)`` after each batch.
 
         ``extra`` counts the trainings beyond ``count``: those of the seeds that were added.
         """
         train = train or self.laboratory.train
-        laboratory, settings = self.laboratory, fixed_settings(self.laboratory)
+        laboratory, settings = self.laboratory, self.laboratory.settings
         spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
         content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
         name = f"{self.place}/{digest(settings, content, seed)}"
-        batch = max(1, min(LARGEST_BATCH, laboratory.batch_size()))
+        batch = min(LARGEST_BATCH, laboratory.fitting())
         table: Table = {}
         for methods in alike(self.methods):  # a kill loses one batch, so networks do not wait for each other
             table |= run_search(
@@ -140,7 +140,7 @@ class Search:
                 return table, fresh
             seeds = more
 
-    def _seeds_needed(self, seeds: int, fresh: Honest) -> int:
+    def _seeds_needed(self, seeds: int, fresh: Replicates) -> int:
         """How many seeds bring the widest interval of a difference down to the half-width that is wanted."""
         if not self.half_width:
             return seeds
@@ -168,7 +168,7 @@ def nothing(*_: object) -> None:
     """Nothing is timed or shown where nothing is trained."""
 
 
-def fresh_columns(search: Search, fresh: Honest, method: str) -> dict[str, Any]:
+def fresh_columns(search: Search, fresh: Replicates, method: str) -> dict[str, Any]:
     """What a row keeps of the fresh trainings, so that others can be paired with them.
 
     Entry s is replicate s: its start and split are the same for every search with that seed and those test nodes.
@@ -204,8 +204,9 @@ class Repeats:
 
     def add(self, label: str, base: Trial) -> Trial:
         """Train ``base`` too, under a name."""
-        self._bases[label] = base
-        return base
+        # With every setting of the network named: the place of the trainings says them all.
+        self._bases[label] = base.but(**self.laboratory.architecture.settings_of(base))
+        return self._bases[label]
 
     def add_reference(self, label: str, base: Trial) -> Trial:
         """Train DropEdge with the settings and the expected kept share of ``base``, under a name."""
@@ -218,19 +219,18 @@ class Repeats:
 
         ``lap("training")`` and ``show(done)`` are called after each batch.
         """
-        settings = {"seed": self.seed, **fixed_settings(self.laboratory)}
+        settings = {"seed": self.seed, **self.laboratory.settings}
         jobs: dict[str, list[Job]] = {}
         for label, base in self._bases.items():
-            # None is the default of whatever may be None, and a space leaves defaults out.
-            fixed = {name: getattr(base, name) for name in TUNABLE}
-            space = Space.of({name: [value] for name, value in fixed.items() if value is not None})
+            told = {name: value for name, value in base.flat().items() if name != "keep_ratio"}
+            space = Space.of({name: [value] for name, value in told.items()})
             own = {**settings, "keep_ratio": base.keep_ratio, "curves": self.curves}
             name = f"{self.place}/{label}/{digest(own, space.table(), self.seed)}"
             ledger = Ledger(storage, name, base.method, space, own)
             splits = range(1, self.seeds + 1) if self.fresh_splits else [0] * self.seeds
             jobs[label] = [Job(ledger, s, replicate(base, self.seed, s, split)) for s, split in enumerate(splits)]
         everything = [job for group in zip(*jobs.values(), strict=True) for job in group]
-        batch = max(1, min(LARGEST_BATCH, self.laboratory.batch_size()))
+        batch = min(LARGEST_BATCH, self.laboratory.fitting())
         run_jobs(
             self.laboratory.train,
             everything,

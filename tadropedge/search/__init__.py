@@ -1,17 +1,16 @@
 """Search: a declared space of hyper-parameters, Optuna studies that survive a kill, the two protocols."""
 
 from tadropedge.search.engine import run_search
-from tadropedge.search.protocol import Honest, accuracy_by_keep_prob, choose, honest, paper
-from tadropedge.search.space import Choice, LogUniform, Space, Uniform, default_space, trial
-from tadropedge.search.spaces import method_space
+from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, choose, honest, paper
+from tadropedge.search.space import Choice, LogUniform, Space, Uniform, default_space, method_space, trial
 from tadropedge.search.study import Finished, Ledger, open_storage, study_name
 
 __all__ = [
     "Choice",
     "Finished",
-    "Honest",
     "Ledger",
     "LogUniform",
+    "Replicates",
     "Space",
     "Uniform",
     "accuracy_by_keep_prob",

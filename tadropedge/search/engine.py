@@ -8,17 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import optuna
-
 from tadropedge.errors import TadropedgeError, check_integer
-from tadropedge.search.space import sampler_seed, search_seed, trial
-from tadropedge.search.spaces import Spaces, space_for
-from tadropedge.search.study import Finished, Ledger, Storage, distributions, opened, quiet
-from tadropedge.training.config import Method, Outcome, Trial
+from tadropedge.method import Method
+from tadropedge.search.space import Spaces, space_for, trial
+from tadropedge.search.study import Finished, Ledger, Storage, opened
+from tadropedge.training.config import Outcome, Trial
 
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
 Progress = Callable[[int, int], None]
-Sampler = Callable[[int], optuna.samplers.BaseSampler]
 Table = dict[str, list[Finished]]
 
 BATCH = 64
@@ -35,7 +32,6 @@ def run_search(
     name: str = "search",
     settings: Mapping[str, object] | None = None,
     batch: int = BATCH,
-    sampler: Sampler | None = None,
     progress: Progress | None = None,
 ) -> Table:
     """The finished trials 0 … ``trials`` − 1 of every method; what ``storage`` already holds is not run again.
@@ -44,9 +40,6 @@ def run_search(
     * ``space``: one for all methods, or a function from a method to its own, such as ``method_space``.
     * ``storage``: a path (SQLite), an Optuna storage URL or an Optuna storage. The study of a method is called
       ``NAME/search/METHOD``; ``settings`` are what else decides an outcome (epochs, ...), see :class:`Ledger`.
-    * ``sampler``: None is random search, where trial i is a pure function of (space, seed, i) and the same for
-      every method of a space. Otherwise a function from a seed to an Optuna sampler, such as
-      ``lambda seed: optuna.samplers.TPESampler(seed=seed)``, which is asked for ``batch`` trials at a time.
     * ``progress(done, total)`` is called at the start and after each batch.
 
     Ctrl-C waits for a batch that is being written, so what is finished is in the storage when it is raised.
@@ -57,21 +50,13 @@ def run_search(
     check_integer("trials", trials, least=1)
     check_integer("batch", batch, least=1)
     fingerprint = {"seed": check_integer("seed", seed, least=0), **(settings or {})}
-    if sampler is not None:
-        # What a sampler suggests depends on how many trials it has seen, so the batch decides too.
-        fingerprint |= {"sampler": type(sampler(0)).__name__, "batch": batch}
     with opened(storage) as base:
         ledgers = [
             Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
         ]
-        if sampler is None:
-            # Index by index, so that a search that was stopped has tried the same settings with every method.
-            jobs = [
-                Job(ledger, i, trial(ledger.space, seed, i, ledger.method)) for i in range(trials) for ledger in ledgers
-            ]
-            run_jobs(train, jobs, batch=batch, progress=progress)
-        else:
-            _ask_and_tell(train, ledgers, trials, seed, sampler, batch, progress or _silent)
+        # Index by index, so that a search that was stopped has tried the same settings with every method.
+        jobs = [Job(one, i, trial(one.space, seed, i, one.method)) for i in range(trials) for one in ledgers]
+        run_jobs(train, jobs, batch=batch, progress=progress)
     return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
 
 
@@ -107,47 +92,6 @@ def run_jobs(
                 job.ledger.write([Finished.of(job.index, outcome, curves)])
         done += len(part)
         progress(done, len(jobs))
-
-
-def _ask_and_tell(
-    train: Train,
-    ledgers: Sequence[Ledger],
-    trials: int,
-    seed: int,
-    sampler: Sampler,
-    batch: int,
-    progress: Progress,
-) -> None:
-    """Ask for a batch of every method, train what is missing, tell; a pure function of what was finished before."""
-    for start in range(0, trials, batch):
-        done = sum(index < trials for ledger in ledgers for index in ledger.finished)
-        jobs = []
-        for ledger in ledgers:
-            missing = [i for i in range(start, min(start + batch, trials)) if i not in ledger.finished]
-            asked = _asked(ledger, start, seed, sampler, batch) if missing else []
-            jobs += [Job(ledger, i, asked[i - start]) for i in missing]
-        run_jobs(train, jobs, batch=batch, progress=_counted(progress, done, trials * len(ledgers)))
-
-
-def _counted(progress: Progress, before: int, total: int) -> Progress:
-    """Progress of a part, told as progress of the whole."""
-    return lambda done, _: progress(before + done, total)
-
-
-def _asked(ledger: Ledger, start: int, seed: int, sampler: Sampler, batch: int) -> list[Trial]:
-    """Trials ``start`` … ``start + batch`` − 1, as the sampler suggests them after the trials before ``start``.
-
-    It is asked in memory: in the storage a trial that was asked for and killed would stay as running for ever.
-    Its seed is that of the batch, so it suggests the same again after a restart.
-    """
-    with quiet():
-        study = optuna.create_study(direction="maximize", sampler=sampler(sampler_seed(seed, start)))
-    study.add_trials([ledger.frozen(i) for i in range(start)])
-    space = distributions(ledger.space)
-    return [
-        Trial(method=ledger.method, seed=search_seed(seed, i), **study.ask(space).params)
-        for i in range(start, start + batch)
-    ]
 
 
 def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:

@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.method import Method
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, run_jobs
-from tadropedge.search.space import replicate_seed
-from tadropedge.search.spaces import Spaces, space_for
+from tadropedge.search.space import Spaces, replicate_seed, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
-from tadropedge.training.config import Method, Trial
+from tadropedge.training.config import Trial
 
 Array = npt.NDArray[np.float64]
 KeptShare = Callable[[Trial], float]
 
 
 @dataclass(frozen=True, eq=False)
-class Honest:
-    """The honest protocol's results, by method; S replicates, paired: entry s of every array shares split and start.
+class Replicates:
+    """What the honest protocol trained, by method; S replicates, paired: entry s of every array shares split and start.
 
     ``chosen`` is the search trial whose settings were taken. ``runs`` and ``reference_runs`` hold the retrained
     models with their curves, ``kept_share`` the expected share of kept edges; both this and the reference exist
@@ -76,7 +76,7 @@ def honest(
     batch: int = BATCH,
     progress: Progress | None = None,
     curves: bool = True,
-) -> Honest:
+) -> Replicates:
     """Choose settings on validation, retrain them on fresh seeds and splits, and their references beside them.
 
     * ``table``, ``space``, ``seed``, ``storage``, ``name``, ``settings``: as in ``run_search``. What is retrained
@@ -107,7 +107,7 @@ def honest(
         # Replicate by replicate, so that a run that was stopped holds whole pairs.
         everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
         run_jobs(train, everything, batch=batch, progress=progress, curves=curves)
-    return Honest(chosen, shares, _finished(runs), _finished(references))
+    return Replicates(chosen, shares, _finished(runs), _finished(references))
 
 
 def adaptive(method: str) -> bool:
@@ -116,7 +116,7 @@ def adaptive(method: str) -> bool:
     >>> [adaptive(method) for method in ("original", "dropedge", "cdf", "effective-cdf")]
     [False, False, True, True]
     """
-    return Method.of(method).weights is not None
+    return Method.of(method).adaptive
 
 
 def replicate(base: Trial, seed: int, s: int, split: int) -> Trial:

@@ -9,30 +9,34 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tadropedge.errors import TadropedgeError, check_integer, lookup
-from tadropedge.shift import NORMALIZATIONS
-from tadropedge.training.config import EXTRAS, Trial, check_extra
+from tadropedge.method import Method
+from tadropedge.nn.backbones import DROPEDGE_SPACE
+from tadropedge.registry import NETWORKS
+from tadropedge.training.config import Trial, network_settings
 
 Value = bool | float | str | None
 
 # keep_ratio is not here: which shares can be reached depends on the method, and a space is the same for all.
-TUNABLE: dict[str, type] = {
+OF_EVERY_TRIAL: dict[str, type] = {
     "learning_rate": float,
     "weight_decay": float,
     "dropout": float,
     "keep_prob": float,
     "gamma": float,
-    "normalization": str,
-    "self_weight": bool,
-    "batch_norm": bool,
-    **EXTRAS,
+    "batch_size": int,
 }
+
+
+def tunable() -> dict[str, type]:
+    """Whatever a space may name, and of what kind it is: settings of every trial, and those of the networks."""
+    return OF_EVERY_TRIAL | {name: type(setting.default) for name, setting in network_settings().items()}
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,7 @@ class Space:
 
     def __post_init__(self) -> None:
         for name, parameter in self.parameters.items():
-            lookup("parameter of a search space", name, TUNABLE)
-            _check(name, parameter)
+            _check(name, lookup("parameter of a search space", name, tunable()), parameter)
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Space:
@@ -111,8 +114,8 @@ class Space:
         >>> Space.of({"dropuot": [0.5]})
         Traceback (most recent call last):
         tadropedge.errors.TadropedgeError: unknown parameter of a search space 'dropuot'; choose from \
-learning_rate, weight_decay, dropout, keep_prob, gamma, normalization, self_weight, batch_norm, hidden, batch_size, \
-samples, inductive, variance, sparsity, nuclear (did you mean 'dropout'?)
+learning_rate, weight_decay, dropout, keep_prob, gamma, batch_size, hidden, sparsity, nuclear, samples, inductive, \
+variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?)
         """
         return cls({name: _parameter(name, entry) for name, entry in table.items()})
 
@@ -128,26 +131,41 @@ samples, inductive, variance, sparsity, nuclear (did you mean 'dropout'?)
 def default_space(gamma: float | None = None) -> Space:
     """The values of the released DropEdge scripts, and γ within a decade each way of ``gamma``.
 
-    Without ``gamma`` the space does not name it, so every trial has ``gamma=None``: the knee of the weights.
+    Without ``gamma`` the space does not name it, so every trial has ``gamma=None``: the knee of the scores.
 
     >>> sorted(set(default_space(0.01).draw(0, 0)) - set(default_space().draw(0, 0)))
     ['gamma']
     """
-    parameters: dict[str, Parameter] = {
-        "learning_rate": Uniform(0.001, 0.010, step=0.001),
-        "weight_decay": Choice((1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3)),
-        "dropout": Choice((0.3, 0.5, 0.8)),
-        "keep_prob": Uniform(0.05, 0.95, step=0.05),
-        "normalization": Choice(("gcn", "first-order", "gcn-residual", "random-walk")),
-        "self_weight": Choice((False, True)),
-        "batch_norm": Choice((False, True)),
-    }
-    if gamma is not None:
-        if not gamma > 0:
-            raise TadropedgeError(f"gamma must be positive to search a decade around it, got {gamma}")
-        # Twelve digits: 0.01 · 10 is 0.1 and 0.7 · 10 is 7, whatever the last bit says.
-        parameters["gamma"] = LogUniform(float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}"))
-    return Space(parameters)
+    return method_space("original", gamma)
+
+
+def method_space(method: str, gamma: float | None = None, backbone: str = "gcn") -> Space:
+    """The space of a method: that of its network, and what says how edges are dropped.
+
+    All methods of the backbone share one space, so that trial i is the same for each of them. A method with a network
+    of its own has the parameters of the dropping only where it drops, drawn as they are without the network.
+
+    >>> list(method_space("graphsage+cdf").parameters)
+    ['learning_rate', 'weight_decay', 'dropout', 'hidden', 'samples', 'keep_prob']
+    """
+    chosen = Method.of(method)
+    table = dict(lookup("backbone", chosen.network or backbone, NETWORKS).space)
+    if chosen.network is None or chosen.strategy is not None:
+        table.setdefault("keep_prob", DROPEDGE_SPACE["keep_prob"])
+        if gamma is not None:
+            if not gamma > 0:
+                raise TadropedgeError(f"gamma must be positive to search a decade around it, got {gamma}")
+            # Twelve digits: 0.01 · 10 is 0.1 and 0.7 · 10 is 7, whatever the last bit says.
+            table["gamma"] = {"log-uniform": [float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}")]}
+    return Space.of(table)
+
+
+Spaces = Space | Callable[[str], Space]  # one for all methods, or a function from a method to its own
+
+
+def space_for(spaces: Spaces, method: str) -> Space:
+    """The space of one method."""
+    return spaces if isinstance(spaces, Space) else spaces(method)
 
 
 def trial(space: Space, seed: int, i: int, method: str) -> Trial:
@@ -156,8 +174,7 @@ def trial(space: Space, seed: int, i: int, method: str) -> Trial:
     >>> trial(default_space(), 0, 3, "cdf").seed == trial(default_space(), 0, 3, "dropedge").seed
     True
     """
-    settings: dict[str, Any] = space.draw(seed, i)
-    return Trial(method=method, seed=search_seed(seed, i), **settings)
+    return Trial.of(method, seed=search_seed(seed, i), **space.draw(seed, i))
 
 
 # Training seeds have 31 bits, and the top one tells the phases apart: no replicate repeats a start of the search.
@@ -169,11 +186,6 @@ def search_seed(seed: int, i: int) -> int:
 def replicate_seed(seed: int, s: int) -> int:
     """The training seed of replicate ``s``: at least 2³⁰."""
     return (_word(seed, s, "replicate") >> 34) + 2**30
-
-
-def sampler_seed(seed: int, start: int) -> int:
-    """The seed of a sampler that is asked for the trials from ``start`` on."""
-    return _word(seed, start, "sampler") >> 33
 
 
 def _word(seed: int, i: int, name: str) -> int:
@@ -189,7 +201,7 @@ def _uniform(seed: int, i: int, name: str) -> float:
 
 def _parameter(name: str, entry: Any) -> Parameter:
     """Read one entry of :meth:`Space.of`."""
-    lookup("parameter of a search space", name, TUNABLE)
+    lookup("parameter of a search space", name, tunable())
     if not isinstance(entry, Mapping):
         return Choice(tuple(entry) if isinstance(entry, list | tuple) else (entry,))
     for kind, extra in (("uniform", {"step"}), ("log-uniform", set())):
@@ -213,18 +225,18 @@ def _entry(parameter: Parameter) -> list[Value] | dict[str, Any]:
     return {"uniform": [parameter.low, parameter.high], **step}
 
 
-def _check(name: str, parameter: Parameter) -> None:
-    """Check the kind and the range of everything a parameter can be; ``Trial`` knows the ranges."""
+def _check(name: str, kind: type, parameter: Parameter) -> None:
+    """Check the kind and the range of everything a parameter can be."""
     if isinstance(parameter, Choice):
         if not parameter.values:
             raise TadropedgeError(f"{name} of a search space has no values to choose from")
         for value in parameter.values:
-            _check_value(name, value)
+            _check_value(name, kind, value)
         return
-    if TUNABLE[name] is not float:
+    if kind is not float:
         raise TadropedgeError(f"{name} of a search space must be a list of values, got {parameter!r}")
     for end in (parameter.low, parameter.high):
-        _check_value(name, end)
+        _check_value(name, kind, end)
     if not parameter.low <= parameter.high or (isinstance(parameter, LogUniform) and not parameter.low > 0):
         raise TadropedgeError(f"{name} of a search space needs low ≤ high (above 0 if log-uniform), got {parameter!r}")
     if isinstance(parameter, Uniform) and parameter.step is not None:
@@ -236,19 +248,16 @@ def _check(name: str, parameter: Parameter) -> None:
             )
 
 
-def _check_value(name: str, value: object) -> None:
+_KINDS = {float: "a number", int: "a whole number", str: "a name", bool: "true or false"}
+
+
+def _check_value(name: str, kind: type, value: object) -> None:
     if name == "gamma" and value is None:
         return
-    if name == "normalization":
-        lookup("normalization", value, NORMALIZATIONS)
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not (number if TUNABLE[name] is float else type(value) is TUNABLE[name]):
-        raise TadropedgeError(f"{name} of a search space must be {_KINDS[TUNABLE[name]]}, got {value!r}")
-    if name in EXTRAS:
-        check_extra(name, value)
-        return
-    settings: dict[str, Any] = {name: value}
-    Trial(**settings)
-
-
-_KINDS = {float: "a number", int: "a whole number", str: "a name", bool: "true or false"}
+    if not (number if kind is float else type(value) is kind):
+        raise TadropedgeError(f"{name} of a search space must be {_KINDS[kind]}, got {value!r}")
+    if name in OF_EVERY_TRIAL:
+        Trial().but(**{name: value})  # knows the ranges
+    else:
+        network_settings()[name].check(name, value)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.storages.journal import JournalFileBackend
@@ -21,12 +22,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
-from tadropedge.training.config import Outcome, Trial
+from tadropedge.training.config import METRICS, Outcome, Trial
 
 Storage = str | Path | optuna.storages.BaseStorage
 Curves = Mapping[str, list[float]]
 
-METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 POINTS = 200  # of a stored curve: enough for a figure, and short enough for every database
 
 # No driver, no such place, no database, one of another Optuna, a name that is no URL.
@@ -45,6 +45,7 @@ class Finished:
 
     index: int
     trial: Trial
+    _: KW_ONLY
     train_loss: float
     val_loss: float
     val_accuracy: float
@@ -69,7 +70,8 @@ class Ledger:
 
     >>> memory = optuna.storages.InMemoryStorage()
     >>> ledger = Ledger(memory, "karate/gcn-2/search/cdf", "cdf", Space.of({"dropout": [0.3, 0.5]}), {"epochs": 4})
-    >>> ledger.write([Finished(0, Trial("cdf", dropout=0.3), 0.5, 0.6, 0.75, 0.5, best_epoch=3)])
+    >>> numbers = {"train_loss": 0.5, "val_loss": 0.6, "val_accuracy": 0.75, "test_accuracy": 0.5}
+    >>> ledger.write([Finished(0, Trial("cdf", dropout=0.3), **numbers, best_epoch=3)])
     >>> Ledger(memory, ledger.name, "cdf", ledger.space, {"epochs": 4}).finished == ledger.finished
     True
     >>> Ledger(memory, ledger.name, "cdf", ledger.space, {"epochs": 5})
@@ -102,13 +104,12 @@ take the old setting, or another name or storage
         """Whether ``index`` is finished; it must then have been this very trial."""
         if index not in self.finished:
             return False
-        stored = self.finished[index].trial
-        for entry in fields(Trial):
-            old, new = getattr(stored, entry.name), getattr(trial, entry.name)
-            if old != new:
+        stored, wanted = _told(self.finished[index].trial), _told(trial)
+        for name in dict.fromkeys((*stored, *wanted)):
+            if stored.get(name) != wanted.get(name):
                 raise TadropedgeError(
-                    f"trial {index} of study {self.name!r} was run with {entry.name}={old!r} (now {new!r}); "
-                    "take another name or storage"
+                    f"trial {index} of study {self.name!r} was run with {name}={stored.get(name)!r} "
+                    f"(now {wanted.get(name)!r}); take another name or storage"
                 )
         return True
 
@@ -121,10 +122,6 @@ take the old setting, or another name or storage
                 raise TadropedgeError(f"cannot write trial {row.index} to study {self.name!r}: {error}") from error
             self.finished[row.index] = row
 
-    def frozen(self, index: int) -> FrozenTrial:
-        """A finished trial in Optuna's words."""
-        return _frozen(self.finished[index], self._distributions)
-
     def _check_settings(self, settings: Mapping[str, object]) -> None:
         space = {f"space.{name}": entry for name, entry in self.space.table().items()}
         wanted = json.loads(json.dumps({"method": self.method, **settings, **space}))  # as it will be read back
@@ -135,6 +132,8 @@ take the old setting, or another name or storage
             # The process may have died between the creation of a study and this line.
             self._study.set_user_attr("settings", wanted)
             return
+        # Studies from before training had a version are of version 1.
+        stored, wanted = ({"training": 1, **table} for table in (stored, wanted))
         differing = [
             f"{key}={stored.get(key)!r} (now {wanted.get(key)!r})"
             for key in dict.fromkeys((*wanted, *stored))
@@ -236,6 +235,11 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
     return FloatDistribution(parameter.low, parameter.high, step=parameter.step)
 
 
+def _told(trial: Trial) -> dict[str, Any]:
+    """Everything that makes a trial what it is."""
+    return {**trial.flat(), "method": trial.method, "seed": trial.seed, "split": trial.split}
+
+
 def _frozen(row: Finished, space: dict[str, BaseDistribution]) -> FrozenTrial:
     """A finished trial as Optuna stores it: the objective is the validation accuracy."""
     attributes: dict[str, Any] = {
@@ -254,7 +258,7 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution]) -> FrozenTrial:
     return optuna.trial.create_trial(
         state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
         value=None if row.failed else row.val_accuracy,
-        params={name: getattr(row.trial, name) for name in space},
+        params={name: row.trial.flat().get(name) for name in space},
         distributions=space,
         user_attrs=attributes,
     )
@@ -263,8 +267,8 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution]) -> FrozenTrial:
 def _read(stored: FrozenTrial, method: str) -> Finished:
     """The inverse of :func:`_frozen`."""
     attributes = stored.user_attrs
-    trial = Trial(
-        method=method,
+    trial = Trial.of(
+        method,
         seed=attributes["seed"],
         split=attributes["split"],
         keep_ratio=attributes.get("keep_ratio"),
@@ -281,11 +285,11 @@ def _read(stored: FrozenTrial, method: str) -> Finished:
 
 
 def _curves(outcome: Outcome) -> Curves:
-    """Every k-th epoch of each curve, to six digits."""
-    epochs = len(outcome.val_loss)
-    stride = max(1, -(-epochs // POINTS))
-    table = {name: [float(f"{y:.6g}") for y in getattr(outcome, name)[::stride]] for name in METRICS}
-    return {"epoch": list(range(0, epochs, stride)), **table}
+    """Every k-th of the epochs that were evaluated, each curve to six digits."""
+    evaluated = np.flatnonzero(np.isfinite(outcome.val_loss))
+    epochs = evaluated[:: max(1, -(-len(evaluated) // POINTS))]
+    table = {name: [float(f"{y:.6g}") for y in getattr(outcome, name)[epochs]] for name in METRICS}
+    return {"epoch": epochs.tolist(), **table}
 
 
 @contextmanager

@@ -2,90 +2,57 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, check_integer, lookup
-from tadropedge.nn.baselines import NETWORKS
-from tadropedge.nn.baselines.network import Value
+from tadropedge.method import Method
+from tadropedge.nn.network import Network, Setting, Sizes, Value
+from tadropedge.registry import NETWORKS
 
-BACKBONES = {"gcn": 1, "jknet": 3, "incepgcn": 3, "gcnn": 1}  # and the least number of layers of each
 SELECTIONS = {"evaluation": None, "training": None}
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a network is trained, from its name on the command line.
-
-    Without a ``network`` it is the backbone of the comparison, with or without edge dropping; otherwise one of
-    ``nn.baselines``. Those that sample can do so on a graph whose edges are dropped: their name, a plus, a dropping.
-
-    >>> Method.of("effective-cdf")
-    Method(name='effective-cdf', weights='effective', strategy='cdf', inverse=False, network=None)
-    >>> Method.of("graphsage+cdf")
-    Method(name='graphsage+cdf', weights='aggregate', strategy='cdf', inverse=False, network='graphsage')
-    """
-
-    name: str
-    weights: str | None  # "aggregate", "effective" or None
-    strategy: str | None  # None: nothing is dropped
-    inverse: bool = False
-    network: str | None = None
-
-    @classmethod
-    def of(cls, name: str) -> Method:
-        """Look a method up by its name."""
-        front, plus, dropping = name.partition("+") if isinstance(name, str) else (name, "", "")
-        if not plus:
-            return lookup("method", name, METHODS)
-        network = lookup("method that edge dropping composes with", front, COMPOSABLE)
-        base = lookup("edge dropping", dropping, DROPPINGS)
-        return replace(base, name=name, network=network)
-
-    @property
-    def reference(self) -> str:
-        """The same with uniform dropping: what topology is judged against."""
-        return "dropedge" if self.network is None else f"{self.network}+dropedge"
-
-    @property
-    def extras(self) -> Mapping[str, Value]:
-        """The settings that only this method's network has, with the values of its public code."""
-        return {} if self.network is None else NETWORKS[self.network].defaults
-
-
-def _methods() -> dict[str, Method]:
-    table = {"original": Method("original", None, None), "dropedge": Method("dropedge", None, "uniform")}
-    for front, weights in (("", "aggregate"), ("effective-", "effective")):
-        for turn, inverse in (("", False), ("inverse-", True)):
-            for strategy in ("cutoff", "division", "cdf"):
-                name = f"{front}{turn}{strategy}"
-                table[name] = Method(name, weights, strategy, inverse)
-    return table | {name: Method(name, None, None, network=name) for name in NETWORKS}
-
-
-METHODS = _methods()
-DROPPINGS = {name: method for name, method in METHODS.items() if method.strategy is not None}
-COMPOSABLE = {name: name for name, network in NETWORKS.items() if network.batched}
+METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The backbone that all trials of a batch share."""
+    """The network of all methods that do not name their own: its depth, its width, and settings of its own.
+
+    >>> Architecture("gcnn", layers=1, hidden=32, settings={"order": 3}).settings_of(Trial())
+    {'normalization': 'gcn', 'order': 3}
+    """
 
     backbone: str = "gcn"
     layers: int = 2
     hidden: int = 128
-    order: int = 5  # K of the order-K GCNN
+    settings: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        least = lookup("backbone", self.backbone, BACKBONES)
-        check_integer(f"layers of {self.backbone}", self.layers, least=max(least, 1))
+        network = lookup("backbone", self.backbone, NETWORKS)
+        network.completed(self.backbone, self.settings)
+        check_integer(f"layers of {self.backbone}", self.layers, least=network.least_layers)
         check_integer("hidden", self.hidden, least=1)
-        check_integer("order", self.order, least=0)
+
+    def network(self, method: str) -> tuple[str, type[Network]]:
+        """The name and the class of the network that a method trains."""
+        name = Method.of(method).network or self.backbone
+        return name, lookup("network", name, NETWORKS)
+
+    def settings_of(self, trial: Trial) -> dict[str, Value]:
+        """Everything the trial's network can be told: the trial's settings, checked, those given here, and defaults."""
+        name, network = self.network(trial.method)
+        mine = self.settings if name == self.backbone else {}
+        return network.completed(name, {**mine, **trial.settings})
+
+    def sizes(self, settings: Mapping[str, Value], num_nodes: int, num_features: int, num_classes: int) -> Sizes:
+        """The sizes of a network with these settings of its own, its width among them where it has one."""
+        hidden = int(settings.get("hidden", self.hidden))
+        numbers = {"num_nodes": num_nodes, "num_features": num_features, "num_classes": num_classes}
+        return Sizes(**numbers, layers=self.layers, hidden=hidden)
 
 
 @dataclass(frozen=True)
@@ -93,40 +60,30 @@ class Trial:
     """One training: its method, its hyper-parameters, its seed and its split.
 
     ``keep_ratio``, where given, stands for ``keep_prob``: p is solved so that the expected kept share is met.
-    ``gamma=None`` is the knee of the weights. ``split`` counts the splits handed to the trainer. Of ``normalization``,
-    ``self_weight`` and ``batch_norm`` the networks of ``nn.baselines`` take no notice; they have settings of their own.
+    ``gamma=None`` is the knee of the scores, ``batch_size=None`` the network's own. ``split`` counts the splits handed
+    to the trainer. ``settings`` are those of the network alone, which checks them.
+
+    >>> Trial.of("cdf", dropout=0.3, batch_norm=True).settings
+    {'batch_norm': True}
     """
 
     method: str = "original"
+    _: KW_ONLY
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
     dropout: float = 0.5
     keep_prob: float = 0.7
     keep_ratio: float | None = None
     gamma: float | None = None
-    normalization: str = "gcn"
-    self_weight: bool = False
-    batch_norm: bool = False
+    batch_size: int | None = None
     seed: int = 0
     split: int = 0
-    # What only some of nn.baselines have; None is the value of their public code.
-    hidden: int | None = None
-    batch_size: int | None = None
-    samples: int | None = None
-    inductive: bool | None = None
-    variance: float | None = None
-    sparsity: float | None = None
-    nuclear: float | None = None
+    settings: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        extras = Method.of(self.method).extras
-        for name in EXTRAS:
-            value = getattr(self, name)
-            if value is not None:
-                if name not in extras:
-                    having = ", ".join(each for each in METHODS if name in METHODS[each].extras)
-                    raise TadropedgeError(f"{self.method} has no setting {name!r}, got {value}; it belongs to {having}")
-                check_extra(name, value)
+        method = Method.of(self.method)
+        if method.network is not None:
+            NETWORKS[method.network].completed(method.network, self.settings)
         for name in ("dropout", "keep_prob"):
             if not 0 <= getattr(self, name) <= 1:
                 raise TadropedgeError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
@@ -134,42 +91,50 @@ class Trial:
             raise TadropedgeError(f"learning_rate must be positive, got {self.learning_rate}")
         if not self.weight_decay >= 0:
             raise TadropedgeError(f"weight_decay must be at least 0, got {self.weight_decay}")
+        if self.batch_size is not None:
+            check_integer("batch_size", self.batch_size, least=1)
+
+    @classmethod
+    def of(cls, method: str = "original", **settings: Any) -> Trial:
+        """A trial from one flat table: what is no field of a trial belongs to its network.
+
+        >>> Trial.of("graphsage", samplse=5)
+        Traceback (most recent call last):
+        tadropedge.errors.TadropedgeError: graphsage has no setting 'samplse', got 5; its own settings are hidden, \
+samples, inductive
+        """
+        return cls(method).but(**settings)
+
+    def but(self, **changes: Any) -> Trial:
+        """The same trial with other settings, from a flat table as in :meth:`of`."""
+        own = {name: changes.pop(name) for name in list(changes) if name not in FIELDS}
+        told = {name: value for name, value in {**self.settings, **own}.items() if value is not None}
+        return replace(self, **changes, settings=told)
+
+    def flat(self) -> dict[str, Any]:
+        """Everything but the method, the seed and the split, without what is None, as :meth:`of` reads it."""
+        mine = {name: getattr(self, name) for name in FIELDS if name not in ("method", "seed", "split", "settings")}
+        return {name: value for name, value in {**mine, **self.settings}.items() if value is not None}
 
 
-EXTRAS: dict[str, type] = {
-    "hidden": int,
-    "batch_size": int,
-    "samples": int,
-    "inductive": bool,
-    "variance": float,
-    "sparsity": float,
-    "nuclear": float,
-}
+FIELDS = tuple(one.name for one in fields(Trial))
 
 
-def check_extra(name: str, value: object) -> None:
-    """Check a setting of ``nn.baselines``: counts from 1 on, weights of penalties from 0 on.
-
-    >>> check_extra("samples", 0)
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: samples must be a whole number of at least 1, got 0
-    """
-    if EXTRAS[name] is int:
-        check_integer(name, value, least=1)
-    elif EXTRAS[name] is bool and not isinstance(value, bool):
-        raise TadropedgeError(f"{name} must be true or false, got {value!r}")
-    elif EXTRAS[name] is float and not (isinstance(value, int | float) and 0 <= value < math.inf):
-        raise TadropedgeError(f"{name} must be a number of at least 0, got {value!r}")
+def network_settings() -> dict[str, Setting]:
+    """Every setting that some network has, by name."""
+    networks = list(NETWORKS.values())[::-1]  # of two that share a name the first counts
+    return {name: setting for network in networks for name, setting in network.settings.items()}
 
 
 Curve = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
     """What one trial gave: a value per epoch ``[epochs]``, and the kept model's epoch.
 
-    ``failed`` marks a trial whose loss was not finite; its accuracies are NaN.
+    Validation and test are NaN in epochs without an evaluation. ``failed`` marks a trial whose loss was not finite; its
+    accuracies are NaN.
     """
 
     trial: Trial
@@ -185,7 +150,4 @@ class Outcome:
     def kept(self) -> dict[str, float]:
         """Losses and accuracies of the kept model."""
         nan = float("nan")
-        return {
-            name: nan if self.failed else float(getattr(self, name)[self.best_epoch])
-            for name in ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
-        }
+        return {name: nan if self.failed else float(getattr(self, name)[self.best_epoch]) for name in METRICS}

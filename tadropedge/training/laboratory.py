@@ -1,31 +1,35 @@
 """A laboratory: one dataset, one architecture, one device; trials go in, outcomes come out.
 
-It computes edge weights once and only those its trials need, makes fresh splits by number, and cuts long lists of
+It computes edge scores once and only those its trials need, makes fresh splits by number, and cuts long lists of
 trials into batches that fit the memory.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.nn.baselines import NETWORKS
-from tadropedge.nn.layers import Sparse
-from tadropedge.resistance import aggregate_resistance, effective_resistance
-from tadropedge.sparse import Csr
-from tadropedge.training.baselines import width
-from tadropedge.training.config import Architecture, Method, Outcome, Trial
+from tadropedge.method import Method
+from tadropedge.registry import NETWORKS
+from tadropedge.scores import edge_scores, settings_for
+from tadropedge.training.batch import Course
+from tadropedge.training.config import Architecture, Outcome, Trial
 from tadropedge.training.edges import keep_row
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import train
 
+VERSION = (
+    1  # of the trainer: raise it when a change changes what the same trial gives, so that old trials are not resumed
+)
 CPU_BUDGET = 1.5e9  # bytes of activations a batch may hold on a CPU: larger batches fall out of its caches
 GPU_SHARE = 0.6  # of the free memory
 DENSE_FEATURES = 0.05  # share of entries from which sparse features are multiplied as dense ones on a GPU
@@ -41,35 +45,63 @@ class Laboratory:
     architecture: Architecture = field(default_factory=Architecture)
     epochs: int = 400
     laplacian: str = "combinatorial"
+    _: KW_ONLY
     q: int | None = None
     selection: str = "evaluation"
     per_layer: bool = False
+    evaluate_every: int = 1  # epochs
     fresh_sizes: tuple[int, int, int] | None = None  # of the fresh splits; None: as the dataset's own
     precision: str = "highest"  # of matrix products: "high" lets a GPU round their factors to TF32
     cache_dir: str | Path | None = None
     progress: Callable[[int, int], None] | None = None  # (epochs done, epochs in all) of the current batch
 
     def __post_init__(self) -> None:
-        wanted = "gcnn" if self.dataset.level == "graph" else None
-        if (self.architecture.backbone == "gcnn") != (wanted == "gcnn"):
+        level, backbone = self.dataset.level, self.architecture.backbone
+        if NETWORKS[backbone].level != level:
+            fitting = ", ".join(name for name, network in NETWORKS.items() if network.level == level)
             raise TadropedgeError(
-                f"{self.dataset.name} is a {self.dataset.level}-level task: backbone {self.architecture.backbone!r} "
-                f"does not fit, choose {'gcnn' if wanted else 'gcn, jknet or incepgcn'}"
+                f"{self.dataset.name} is a {level}-level task: backbone {backbone!r} does not fit, "
+                f"choose from {fitting}"
             )
         lookup("precision", self.precision, PRECISIONS)
-        self._weights: dict[str, Tensor] = {}
+        self._scores: dict[str, Tensor] = {}
         self._splits: dict[int, Split] = {0: self.dataset.split}
 
-    def weights(self, kind: str) -> Tensor:
-        """Edge weights of one kind, ``[M]``, computed once."""
-        if kind not in self._weights:
-            graph = self.dataset.graph
-            if kind == "effective":
-                self._weights[kind] = effective_resistance(graph, cache_dir=self.cache_dir)
-            else:
-                q = self.dataset.num_classes if self.q is None else self.q
-                self._weights[kind] = aggregate_resistance(graph, q, laplacian=self.laplacian, cache_dir=self.cache_dir)
-        return self._weights[kind]
+    @property
+    def settings(self) -> dict[str, object]:
+        """What decides an outcome beside the trial itself; a study made with other values is refused."""
+        dataset = self.dataset
+        since_then = {  # what studies of version 1 do not name where it is as it was
+            "precision": (self.precision, "highest"),
+            "evaluate_every": (self.evaluate_every, 1),
+            "training": (VERSION, 1),
+        }
+        return {
+            **{name: getattr(self.architecture, name) for name in ("backbone", "layers", "hidden")},
+            **{"order": 5, **self.architecture.settings},  # studies of version 1 name the order for every backbone
+            "epochs": self.epochs,
+            "laplacian": self.laplacian,
+            "q": self._q,
+            "selection": self.selection,
+            "per_layer": self.per_layer,
+            "graph": dataset.graph.fingerprint[:16],
+            "data": data_digest(dataset),
+            "split": list(dataset.split.sizes),
+            **{name: value for name, (value, usual) in since_then.items() if value != usual},
+        }
+
+    @property
+    def _q(self) -> int:
+        return self.dataset.num_classes if self.q is None else self.q
+
+    def scores(self, name: str) -> Tensor:
+        """Edge scores of one kind, ``[M]``, computed once."""
+        if name not in self._scores:
+            dataset = self.dataset
+            offered = {"q": self._q, "laplacian": self.laplacian, "features": dataset.features}
+            settings = settings_for(name, offered)
+            self._scores[name] = edge_scores(dataset.graph, name, cache_dir=self.cache_dir, **settings)
+        return self._scores[name]
 
     def split(self, number: int) -> Split:
         """Split ``number``: fresh ones are a pure function of the number and of their sizes."""
@@ -99,22 +131,21 @@ class Laboratory:
                 size = max(1, min(size, len(batch)) // 2)
         return outcomes
 
-    def batch_size(self) -> int:
-        """How many trials of the backbone fit at once."""
-        signals = self.dataset.labels.shape[0] * (self.dataset.graph.num_nodes if self.dataset.level == "graph" else 1)
-        width = self.architecture.hidden * max(self.architecture.layers, 2) + self.dataset.num_classes
-        entries = self.dataset.graph.pattern.num_entries + self.dataset.num_features * self.architecture.hidden
-        return max(1, int(self._budget() / (4 * COPIES * (signals * width + entries))))
+    def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
+        """How many of these trials fit at once, if all were like the largest; by default trials of the backbone."""
+        architecture, kinds = self.architecture, set[tuple[str, int]]()
+        for trial in trials:
+            hidden = architecture.settings_of(trial).get("hidden", architecture.hidden)
+            kinds.add((architecture.network(trial.method)[0], int(hidden)))
+        return min((self._fitting(name, hidden) for name, hidden in kinds), default=1)
 
-    def fitting(self, trials: Sequence[Trial]) -> int:
-        """How many of these trials fit at once, if all were like the largest of them."""
-        graph, sizes = self.dataset.graph, [self.batch_size()]
-        for network, hidden in {(Method.of(one.method).network, width(one)) for one in trials}:
-            if network is not None:
-                numbers = COPIES * (hidden * (2 * graph.num_nodes + self.dataset.num_features))
-                numbers += graph.pattern.num_entries * (COPIES + 2 * NETWORKS[network].entry_width(hidden))
-                sizes.append(max(1, int(self._budget() / (4 * numbers))))
-        return min(sizes)
+    def _fitting(self, network: str, hidden: int) -> int:
+        dataset, entries = self.dataset, self.dataset.graph.pattern.num_entries
+        signals = dataset.labels.shape[0] * (dataset.graph.num_nodes if dataset.level == "graph" else 1)
+        width = hidden * max(self.architecture.layers, 2) + dataset.num_classes
+        numbers = COPIES * (signals * width + entries + dataset.num_features * hidden)
+        numbers += 2 * entries * NETWORKS[network].entry_width(hidden)
+        return max(1, int(self._budget() / (4 * numbers)))
 
     def _budget(self) -> float:
         """The bytes that a batch may take."""
@@ -126,31 +157,29 @@ class Laboratory:
         return CPU_BUDGET
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:
-        kinds = {Method.of(trial.method).weights for trial in trials} - {None}
-        return {kind: self.weights(kind) for kind in sorted(filter(None, kinds))}
+        names = {Method.of(trial.method).score for trial in trials}
+        return {name: self.scores(name) for name in sorted(filter(None, names))}
 
     def _train_batch(self, trials: Sequence[Trial], keep_state: bool) -> list[Outcome]:
         numbers = sorted({trial.split for trial in trials})
         place = {number: at for at, number in enumerate(numbers)}
         task = make_task(self.dataset, [self.split(number) for number in numbers], self._needed(trials))
+        course = Course(
+            epochs=self.epochs,
+            selection=self.selection,
+            per_layer=self.per_layer,
+            keep_state=keep_state,
+            evaluate_every=self.evaluate_every,
+        )
         report = self.progress
 
         def advance(epoch: int) -> None:
             if report is not None:
                 report(epoch, self.epochs)
 
+        places = [place[trial.split] for trial in trials]
         with matmul_precision(self.precision):
-            return train(
-                task,
-                self.architecture,
-                trials,
-                split_places=[place[trial.split] for trial in trials],
-                epochs=self.epochs,
-                selection=self.selection,
-                per_layer=self.per_layer,
-                keep_state=keep_state,
-                progress=advance,
-            )
+            return train(task, self.architecture, trials, course, split_places=places, progress=advance)
 
 
 @contextmanager
@@ -164,21 +193,27 @@ def matmul_precision(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def make_task(dataset: Dataset, splits: Sequence[Split], weights: dict[str, Tensor]) -> Task:
-    """A dataset as the trainer wants it: sparse features as places and values, unless a GPU does better with all."""
-    features: Tensor | Sparse = dataset.features
-    if dataset.features.layout is torch.sparse_csr:
-        places, values = Csr.of(dataset.features), dataset.features.values()
-        filled = len(values) / (dataset.features.shape[0] * dataset.features.shape[1])
+def make_task(dataset: Dataset, splits: Sequence[Split] = (), scores: dict[str, Tensor] | None = None) -> Task:
+    """A dataset as the trainer wants it."""
+    features = dataset.features
+    if features.layout is torch.sparse_csr and features.is_cuda:
         # Matrix units multiply zeros faster than a sparse product finds the rest.
-        dense = dataset.device.type == "cuda" and filled > DENSE_FEATURES
-        features = dataset.features.to_dense() if dense else Sparse(places, values)
+        filled = features.values().numel() / (features.shape[0] * features.shape[1])
+        features = features.to_dense() if filled > DENSE_FEATURES else features
     return Task(
         graph=dataset.graph,
         features=features,
-        num_features=dataset.num_features,
         labels=dataset.labels,
         num_classes=dataset.num_classes,
         splits=[(split.train, split.val, split.test) for split in splits],
-        weights=weights,
+        scores=scores or {},
     )
+
+
+def data_digest(dataset: Dataset) -> str:
+    """A hash of features, labels and split, so that other data in the same place is noticed."""
+    digest = hashlib.sha256()
+    features = dataset.features.values() if dataset.features.layout is torch.sparse_csr else dataset.features
+    for tensor in (features, dataset.labels, dataset.split.train, dataset.split.val, dataset.split.test):
+        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+    return digest.hexdigest()[:16]

@@ -7,74 +7,66 @@ mixed, or that a killed process left half done, are told apart from a model.
 from __future__ import annotations
 
 import hashlib
-import json
-import typing
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.data.dataset import BACKBONES, Dataset
-from tadropedge.errors import TadropedgeError, as_integer, lookup, show
+from tadropedge.data.dataset import Dataset
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import existing, write_atomic
-from tadropedge.nn.backbones import Backbone
-from tadropedge.nn.baselines import NETWORKS
-from tadropedge.nn.filters import FilterNetwork
-from tadropedge.shift import NORMALIZATIONS
-from tadropedge.training.baselines import make_network, width
-from tadropedge.training.config import Architecture, Method, Outcome, Trial
-from tadropedge.training.edges import Subgraphs
+from tadropedge.method import Method
+from tadropedge.registry import NETWORKS
+from tadropedge.training.config import Architecture, Outcome, Trial, network_settings
 from tadropedge.training.laboratory import make_task
-from tadropedge.training.trainer import build_network
+from tadropedge.typed import Within, build, read_json, write_json
 
 NUMBERS, SETTINGS = "model.safetensors", "model.json"
-FORMAT, VERSION = "tadropedge-model", 1
+FORMAT, VERSION = "tadropedge-model", 2
 LARGEST = 2**31 - 1  # of any count
 
-Made = TypeVar("Made")
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What ``model.json`` holds beside its format, its version and the checksum of the numbers."""
+
+    architecture: Architecture
+    trial: Trial
+    dataset_name: str
+    num_features: Annotated[int, Within(1, LARGEST)]
+    num_classes: Annotated[int, Within(2, LARGEST)]
+    num_nodes: Annotated[int, Within(1, LARGEST)] | None = None
+    class_names: tuple[str, ...] | None = None
+    best_epoch: Annotated[int, Within(0, LARGEST)]
+    kept: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        self.architecture.settings_of(self.trial)
+        if self.num_nodes is None and self.architecture.network(self.trial.method)[1].level == "graph":
+            raise TadropedgeError("num_nodes of a graph-level model must be a whole number of at least 1, got None")
 
 
-@dataclass(frozen=True, eq=False)
-class SavedModel:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedModel(Settings):
     """The kept model of one trial: ``state`` holds its parameters and running statistics, without a trials axis.
 
     ``kept`` holds the losses and accuracies it was kept for. ``num_nodes`` matters to graph-level models alone, whose
     read-out looks at every node; a node-level model predicts on any graph with its features.
     """
 
-    architecture: Architecture
-    trial: Trial
-    dataset_name: str
-    num_features: int
-    num_classes: int
-    num_nodes: int | None
-    class_names: tuple[str, ...] | None
-    best_epoch: int
-    kept: dict[str, float]
     state: dict[str, Tensor] = field(repr=False)
-
-    @property
-    def network(self) -> Backbone | FilterNetwork:
-        """The backbone without its numbers; a method with a network of its own is not asked for one."""
-        sizes = (self.num_nodes or 0, self.num_features, self.num_classes)
-        return build_network(self.architecture, self.trial, *sizes)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every parameter and running statistic, without the trials axis."""
-        own = Method.of(self.trial.method).network
-        if own is not None:
-            return NETWORKS[own].shapes(self.num_features, width(self.trial), self.num_classes)
-        network = self.network
-        if isinstance(network, FilterNetwork):
-            return network.shapes()
-        trained = {name: shape for layer in network.convolutions() for name, shape in layer.shapes().items()}
-        running = network.running(1, torch.device("meta"))
-        return trained | {name: tuple(value.shape[1:]) for name, value in running.items()}
+        _, network = self.architecture.network(self.trial.method)
+        own = self.architecture.settings_of(self.trial)
+        sizes = self.architecture.sizes(own, self.num_nodes or 0, self.num_features, self.num_classes)
+        return network.shapes(sizes, own) | {key: shape for key, (shape, _) in network.buffers(sizes, own).items()}
 
     def predict(self, dataset: Dataset) -> Tensor:
         """The class of every node ``[N]`` or signal ``[S]``, int64."""
@@ -85,22 +77,17 @@ class SavedModel:
         self._check(dataset)
         device = dataset.device
         state = {name: value.to(device)[None] for name, value in self.state.items()}
-        task = make_task(dataset, [], {})
-        if Method.of(self.trial.method).network is not None:
-            with torch.no_grad():
-                epoch = torch.tensor(self.best_epoch, device=device)
-                return make_network(task, [self.trial]).evaluation(state, epoch)[0]
-        keep_all = torch.ones((1, dataset.graph.num_edges), dtype=torch.float64, device=device)
-        no_seed = torch.zeros(1, dtype=torch.int64, device=device)
-        whole = Subgraphs(dataset.graph, keep_all, no_seed, [self.trial.normalization]).whole()
+        task = make_task(dataset)
+        network = task.network(self.architecture, [self.trial])
         with torch.no_grad():
-            return self.network(state, state, task.features, [whole])[0]  # type: ignore[arg-type]
+            return network.evaluation(state, task.inputs(), torch.tensor(self.best_epoch, device=device))[0]
 
     def _check(self, dataset: Dataset) -> None:
         """Check that the dataset is of the kind the model was trained on."""
-        name, backbone = dataset.name, self.architecture.backbone
-        if (backbone == BACKBONES["graph"]) != (dataset.level == "graph"):
-            raise TadropedgeError(f"{name} is a {dataset.level}-level task: a {backbone} model cannot predict on it")
+        name = dataset.name
+        kind, network = self.architecture.network(self.trial.method)
+        if network.level != dataset.level:
+            raise TadropedgeError(f"{name} is a {dataset.level}-level task: a {kind} model cannot predict on it")
         if dataset.num_features != self.num_features:
             raise TadropedgeError(f"the model expects {self.num_features} features, {name} has {dataset.num_features}")
         if dataset.level == "graph" and dataset.graph.num_nodes != self.num_nodes:
@@ -130,54 +117,62 @@ def save_model(
         raise TadropedgeError("the outcome holds no parameters: train with keep_state=True to save a model")
     folder = Path(folder)
     numbers = save({name: np.ascontiguousarray(value) for name, value in outcome.state.items()})
-    settings: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "dataset_name": dataset_name,
-        "num_features": num_features,
-        "num_classes": num_classes,
-        "num_nodes": num_nodes,
-        "class_names": None if class_names is None else list(class_names),
-        "architecture": asdict(architecture),
-        "trial": asdict(outcome.trial),
-        "best_epoch": outcome.best_epoch,
-        "kept": outcome.kept,
-        "sha256": hashlib.sha256(numbers).hexdigest(),
-    }
-    _check_state(_model(settings, _tensors(numbers, folder / NUMBERS)), folder)  # no file that cannot be read
+    model = SavedModel(
+        architecture=architecture,
+        trial=outcome.trial,
+        dataset_name=dataset_name,
+        num_features=num_features,
+        num_classes=num_classes,
+        num_nodes=num_nodes,
+        class_names=None if class_names is None else tuple(class_names),
+        best_epoch=outcome.best_epoch,
+        kept=outcome.kept,
+        state=_tensors(numbers, folder / NUMBERS),
+    )
+    _check_state(model, folder)  # no file that cannot be read
     write_atomic(folder / NUMBERS, numbers)
-    write_atomic(folder / SETTINGS, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
+    head = {"format": FORMAT, "version": VERSION, "sha256": hashlib.sha256(numbers).hexdigest()}
+    write_json({**head, **{one.name: getattr(model, one.name) for one in fields(Settings)}}, folder / SETTINGS)
     return folder
 
 
 def load_model(folder: str | Path) -> SavedModel:
     """Read and check what :func:`save_model` wrote; the numbers lie on the CPU."""
     folder = Path(folder)
-    settings = _settings(existing(folder / SETTINGS))
+    table = _table(existing(folder / SETTINGS))
     path = existing(folder / NUMBERS)
     numbers = path.read_bytes()
-    if hashlib.sha256(numbers).hexdigest() != settings.get("sha256"):
+    if hashlib.sha256(numbers).hexdigest() != table.pop("sha256", None):
         raise TadropedgeError(f"{path}: damaged, or not the file that {SETTINGS} belongs to (its checksum differs)")
-    state = _tensors(numbers, path)
-    try:
-        model = _model(settings, state)
-    except TadropedgeError as error:
-        raise TadropedgeError(f"{folder / SETTINGS}: {error}") from None
+    settings = build(Settings, table, f"{folder / SETTINGS}: model")
+    model = SavedModel(**vars(settings), state=_tensors(numbers, path))
     _check_state(model, folder)
     return model
 
 
-def _settings(path: Path) -> dict[str, Any]:
-    """The settings as a table of this format and version."""
-    try:
-        settings = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise TadropedgeError(f"{path}: cannot be read as JSON ({error})") from error
-    if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+def _table(path: Path) -> dict[str, Any]:
+    """The settings as a table of this format, those of version 1 brought up to date."""
+    table = read_json(path)
+    if not isinstance(table, dict) or table.pop("format", None) != FORMAT:
         raise TadropedgeError(f"{path}: not the settings of a saved model (expected format {FORMAT!r})")
-    if settings.get("version") != VERSION:
-        raise TadropedgeError(f"{path}: version {show(settings.get('version'), typed=False)} is not {VERSION}")
-    return settings
+    version = table.pop("version", None)
+    if version not in (1, VERSION):
+        raise TadropedgeError(f"{path}: version {show(version, typed=False)} is not {VERSION}")
+    if version == 1:
+        _bring_up_to_date(table)
+    return table
+
+
+def _bring_up_to_date(table: dict[str, Any]) -> None:
+    """Version 1 had the settings of every network in the trial, and the order of filters in the architecture."""
+    trial, architecture = table.get("trial"), table.get("architecture")
+    if not (isinstance(trial, dict) and isinstance(architecture, dict)):
+        return
+    told = {key: trial.pop(key) for key in list(trial) if key in network_settings()}
+    told["order"] = architecture.pop("order", None)
+    name = Method.of(str(trial.get("method"))).network or str(architecture.get("backbone"))
+    own = NETWORKS[name].settings if name in NETWORKS else {}  # a trial's other settings had no effect
+    trial["settings"] = {key: value for key, value in told.items() if key in own and value is not None}
 
 
 def _tensors(numbers: bytes, path: Path) -> dict[str, Tensor]:
@@ -191,64 +186,12 @@ def _tensors(numbers: bytes, path: Path) -> dict[str, Tensor]:
         raise TadropedgeError(f"{path}: not a safetensors file ({error})") from error
 
 
-def _model(settings: dict[str, Any], state: dict[str, Tensor]) -> SavedModel:
-    """The model of a table of settings, each field checked."""
-    known = {member.name: settings.get(member.name) for member in fields(SavedModel) if member.name != "state"}
-    architecture = _made(Architecture, "architecture", known.pop("architecture"))
-    trial = _made(Trial, "trial", known.pop("trial"))
-    lookup("normalization", trial.normalization, NORMALIZATIONS)
-    for name, least in (("num_features", 1), ("num_classes", 2), ("best_epoch", 0)):
-        _check_count(name, known[name], least)
-    if architecture.backbone == BACKBONES["graph"]:
-        _check_count("num_nodes of a graph-level model", known["num_nodes"], 1)
-    for name in ("layers", "hidden", "order"):
-        _check_count(name, getattr(architecture, name), 0)
-    if architecture.layers > len(state):
-        raise TadropedgeError(f"{architecture.layers} layers cannot be in a file of {len(state)} tensors")
-    if not isinstance(known["dataset_name"], str):
-        raise TadropedgeError(f"dataset_name must be a text, got {show(known['dataset_name'])}")
-    known["class_names"] = _names(known["class_names"])
-    kept = known["kept"]
-    if not isinstance(kept, dict) or not all(isinstance(value, float) for value in kept.values()):
-        raise TadropedgeError(f"kept must be a table of numbers, got {show(kept)}")
-    values: dict[str, Any] = known
-    return SavedModel(architecture=architecture, trial=trial, state=state, **values)
-
-
-def _names(names: object) -> tuple[str, ...] | None:
-    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise TadropedgeError(f"class_names must be a list of texts, got {show(names)}")
-    return None if names is None else tuple(names)
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    number = as_integer(value)
-    if number is None or not least <= number <= LARGEST:
-        raise TadropedgeError(f"{name} must be a whole number of at least {least}, got {show(value, typed=False)}")
-
-
-def _made(kind: type[Made], name: str, table: object) -> Made:
-    """A dataclass of plain values from a table of its fields and no others; what is None by default may lack."""
-    hints = typing.get_type_hints(kind)
-    optional = {member.name for member in fields(kind) if member.default is None}  # type: ignore[arg-type]
-    if not isinstance(table, dict) or not set(hints) - optional <= set(table) <= set(hints):
-        raise TadropedgeError(f"{name} must be a table of {', '.join(hints)}, got {show(table)}")
-    for key, value in table.items():
-        wanted = hints[key]
-        # Whole numbers are numbers too, but True and False are not.
-        whole = type(value) is int and isinstance(0.0, wanted)
-        if not (whole or isinstance(value, wanted)) or (isinstance(value, bool) and bool not in _kinds(wanted)):
-            raise TadropedgeError(f"{name}.{key} must be {getattr(wanted, '__name__', wanted)}, got {show(value)}")
-    return kind(**table)
-
-
-def _kinds(wanted: Any) -> tuple[Any, ...]:
-    return typing.get_args(wanted) or (wanted,)
-
-
 def _check_state(model: SavedModel, folder: Path) -> None:
     """Check that every parameter is there, of the right shape and finite, and nothing else."""
-    path, expected, state = folder / NUMBERS, model.shapes, model.state
+    path, state, layers = folder / NUMBERS, model.state, model.architecture.layers
+    if layers > len(state):
+        raise TadropedgeError(f"{path}: {layers} layers cannot be in a file of {len(state)} tensors")
+    expected = model.shapes
     for what, names in (("misses", set(expected) - set(state)), ("has", set(state) - set(expected))):
         if names:
             listed = ", ".join(sorted(names)[:5])

@@ -54,7 +54,7 @@ def add_all(
     shares = {}
     for p in keep_probs:
         for method in ("dropedge", *strategies):
-            trial = repeats.add(f"{method}/{p:g}", Trial(method, **settings, keep_prob=p))
+            trial = repeats.add(f"{method}/{p:g}", Trial.of(method, **settings, keep_prob=p))
             shares[f"{method}/{p:g}"] = repeats.laboratory.kept_share(trial)
             if method != "dropedge":
                 repeats.add_reference(f"reference/{method}/{p:g}", trial)

@@ -41,9 +41,9 @@ def run(bench: Bench) -> Item:
         # The paper's own split: the figure is about the course of a training, not about accuracy on new nodes.
         repeats = Repeats(laboratory, laplacian, recipe["seeds"], bench.seed, fresh_splits=False, curves=True)
         base = dict(recipe["trial"], keep_prob=recipe["keep_prob"])
-        shares = {"dropedge": laboratory.kept_share(repeats.add("dropedge", Trial("dropedge", **base)))}
+        shares = {"dropedge": laboratory.kept_share(repeats.add("dropedge", Trial.of("dropedge", **base)))}
         for method in recipe["strategies"]:
-            trial = repeats.add(method, Trial(method, **base))
+            trial = repeats.add(method, Trial.of(method, **base))
             shares[method] = shares[f"dropedge as {method}"] = laboratory.kept_share(trial)
             repeats.add_reference(f"dropedge as {method}", trial)
         rows += _rows(laplacian, repeats.run(storage, partial(clock.lap, laplacian), tally.show), shares)

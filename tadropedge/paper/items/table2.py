@@ -26,8 +26,8 @@ from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Search, Tally, UnfinishedError, fresh_columns, no_training, nothing
 from tadropedge.search.protocol import adaptive, paper
-from tadropedge.search.spaces import method_space
-from tadropedge.training.baselines import MOST_STEPS
+from tadropedge.search.space import method_space
+from tadropedge.training.batch import MOST_STEPS
 from tadropedge.training.laboratory import Laboratory
 
 Row = dict[str, Any]

@@ -23,7 +23,7 @@ from tadropedge.paper.judge import CLEAR, mean_and_error
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Search, Tally
-from tadropedge.search.protocol import Honest, adaptive, paper
+from tadropedge.search.protocol import Replicates, adaptive, paper
 from tadropedge.search.space import Space
 from tadropedge.training.config import Architecture
 from tadropedge.training.laboratory import Laboratory
@@ -41,7 +41,7 @@ def run(bench: Bench) -> Item:
     tally: Tally | None = None
     for noise in recipe["noises"]:
         best: dict[str, list[float]] = {method: [] for method in recipe["methods"]}
-        fresh: list[Honest] = []
+        fresh: list[Replicates] = []
         for graph in graphs:
             search = _search(bench, noise, graph)
             tally = tally or Tally(bench, search.count * len(graphs) * len(recipe["noises"]))
@@ -70,7 +70,7 @@ def run(bench: Bench) -> Item:
 def _search(bench: Bench, noise: str, graph: int) -> Search:
     recipe = bench.recipe
     dataset = bench.dataset("source-localization", seed=graph, noise=noise)
-    architecture = Architecture("gcnn", recipe["layers"], recipe["hidden"], recipe["order"])
+    architecture = Architecture("gcnn", recipe["layers"], recipe["hidden"], {"order": recipe["order"]})
     laboratory = Laboratory(dataset, architecture, recipe["epochs"], recipe["laplacian"], cache_dir=bench.cache_dir)
     space = Space.of(recipe["space"])
     return Search(
@@ -93,7 +93,7 @@ def _rows(
     recipe: Recipe,
     noise: str,
     best: Mapping[str, Sequence[float]],
-    fresh: Sequence[Honest],
+    fresh: Sequence[Replicates],
     bounds: Sequence[float],
 ) -> list[Row]:
     """One row a method; entry g of every list is graph g."""
@@ -120,7 +120,7 @@ def _rows(
     ]
 
 
-def graph_means(fresh: Honest, method: str) -> tuple[float, float]:
+def graph_means(fresh: Replicates, method: str) -> tuple[float, float]:
     """The means over replicates of a method and of its reference; its own twice where it has none.
 
     A replicate that failed in one of the two is left out of both. NaN where none is left.

@@ -16,7 +16,7 @@ from torch import Tensor
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.planetoid import NAMES
 from tadropedge.diagnostics import output_variance
-from tadropedge.nn.backbones import Backbone
+from tadropedge.nn.backbones import GCN
 from tadropedge.nn.layers import Sparse
 from tadropedge.paper.clustered import resistance
 from tadropedge.paper.figures import variance as figures
@@ -25,6 +25,7 @@ from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error
 from tadropedge.paper.pieces import Pieces
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
+from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import make_task
 
 Terms = npt.NDArray[np.float64]  # what a mean is taken of, one term for each subgraph
@@ -68,8 +69,11 @@ class Meter:
         self.bench, self.dataset, self.normalization = bench, dataset, normalization
         recipe = bench.recipe
         starts = range(bench.seed, bench.seed + recipe["starts"])
-        self.features = make_task(dataset, [dataset.split], {}).features
-        self.network = Backbone("gcn", recipe["layers"], dataset.num_features, recipe["hidden"], dataset.num_classes)
+        task = make_task(dataset)
+        self.features = task.inputs()
+        network = task.network(Architecture("gcn", recipe["layers"], recipe["hidden"]), [Trial()])
+        assert isinstance(network, GCN)
+        self.network = network
         self.parameters = [self.network.initial([start], dataset.device) for start in starts]
 
     def terms(self, prob: Tensor) -> tuple[Terms, Terms]:
@@ -80,7 +84,7 @@ class Meter:
             def outputs(shift: ShiftOperator, parameters: dict[str, Tensor] = parameters) -> Tensor:
                 # One set of parameters and one X W for all subgraphs: the trials axis is that of the operators.
                 operator = Sparse(shift.pattern.places, shift.values, shift.symmetric)
-                return self.network(parameters, {}, self.features, [operator])
+                return self.network.logits(parameters, self.features, [operator])
 
             recipe = self.bench.recipe
             found.append(

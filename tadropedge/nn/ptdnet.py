@@ -24,16 +24,15 @@ Cora. The public code averages three noisy outputs and adds their squared spread
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from tadropedge.nn.baselines.entries import Entries
-from tadropedge.nn.baselines.network import Network, Step, Value
+from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Noise
-from tadropedge.nn.layers import Parameters, Sparse
+from tadropedge.nn.layers import Features, Parameters, Sparse, aligned_product
+from tadropedge.nn.network import RATES, Network, Problem, Setting, Shapes, Sizes, Step, Value
 from tadropedge.sampling import mix_tensor, pair_words
 from tadropedge.sparse import multiply
 
@@ -46,76 +45,94 @@ POWER_ITERATIONS = 8
 class PTDNet(Network):
     """A two-layer GCN with gates on the edges of each layer."""
 
-    defaults: ClassVar[dict[str, Value]] = {"hidden": 256, "sparsity": 0.01, "nuclear": 0.001}
+    settings = {
+        "hidden": Setting(256, 1),
+        "sparsity": Setting(0.01),
+        "nuclear": Setting(0.001),
+    }
+    shared = ("hidden",)
+    space = {
+        **RATES,
+        "hidden": [64, 128, 256],
+        "sparsity": [0.0, 0.001, 0.01, 0.1],
+        "nuclear": [0.0, 0.0001, 0.001, 0.01],
+    }
+    drops = False
 
-    @staticmethod
-    def entry_width(hidden: int) -> int:
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.sparsity, self.nuclear = problem.column("sparsity"), problem.column("nuclear")
+
+    @classmethod
+    def entry_width(cls, hidden: int) -> int:
         """The MLPs' hidden layers, and the signals at both ends of every edge."""
         return 6 * EDGE_HIDDEN + 2 * hidden
 
-    @staticmethod
-    def shapes(inputs: int, hidden: int, classes: int) -> dict[str, tuple[int, ...]]:
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
         """The weights of both layers, each with its MLP."""
-        shapes: dict[str, tuple[int, ...]] = {}
+        inputs, hidden, classes = sizes.num_features, sizes.hidden, sizes.num_classes
+        shapes: Shapes = {}
         for name, width, outputs in (("input", inputs, hidden), ("output", hidden, classes)):
             shapes |= {f"{name}.weight": (width, outputs), f"{name}.bias": (outputs,)}
             shapes |= {f"{name}.edge.weight": (width, 2 * EDGE_HIDDEN), f"{name}.edge.bias": (EDGE_HIDDEN,)}
             shapes |= {f"{name}.edge.out": (EDGE_HIDDEN, 1), f"{name}.edge.shift": (1,)}
         return shapes
 
-    def training(self, parameters: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, Tensor]:
         """With noisy gates and both terms of regularisation."""
         temperature = (HOTTEST * COOLING**step.epoch).clamp_min(COLDEST)
         uniform = [step.draws.uniform(self.problem.entries.count, layer) for layer in range(2)]
-        logits, log_alphas, gates = self._forward(parameters, temperature, uniform, step.noise)
-        settings, entries = self.problem.settings, self.problem.entries
-        penalty = self.no_penalty
+        logits, log_alphas, gates = self._forward(state, step.x, temperature, uniform, step.noise)
+        entries = self.problem.entries
+        penalty = torch.zeros_like(self.sparsity)
         for log_alpha, gate in zip(log_alphas, gates, strict=True):
-            penalty = penalty + settings["sparsity"] * expected_open(entries, log_alpha, temperature)
-            penalty = penalty + settings["nuclear"] * singular_values(entries, gate).sum(dim=-1)
+            penalty = penalty + self.sparsity * expected_open(entries, log_alpha, temperature)
+            penalty = penalty + self.nuclear * singular_values(entries, gate).sum(dim=-1)
         return logits, penalty
 
-    def evaluation(self, parameters: Parameters, epoch: Tensor) -> Tensor:
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """With the gates' own values."""
-        return self._forward(parameters, None, None, None)[0]
+        return self._forward(state, x)[0]
 
-    def gates(self, parameters: Parameters) -> list[Tensor]:
+    def gates(self, state: Parameters, x: Features) -> list[Tensor]:
         """The gates at evaluation, ``[T, E]`` for each layer; 0 on the diagonal."""
-        return self._forward(parameters, None, None, None)[2]
+        return self._forward(state, x)[2]
 
     def _forward(
         self,
-        parameters: Parameters,
-        temperature: Tensor | None,
-        uniform: list[Tensor] | None,
-        noise: Noise | None,
+        state: Parameters,
+        x: Features,
+        temperature: Tensor | None = None,
+        uniform: list[Tensor] | None = None,
+        noise: Noise | None = None,
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """Logits, and log α and the gates of both layers."""
         entries = self.problem.entries
-        times: Callable[[Tensor], Tensor] = self.problem.times
+        h: Features = x
         log_alphas: list[Tensor] = []
         gates: list[Tensor] = []
         for layer, name in enumerate(("input", "output")):
-            weights = torch.cat((parameters[f"{name}.edge.weight"], parameters[f"{name}.weight"]), dim=-1)
-            product = times(weights)  # the layer and its MLP read the same input
-            ends, h = product[..., : 2 * EDGE_HIDDEN], product[..., 2 * EDGE_HIDDEN :].contiguous()
-            log_alphas.append(self._log_alpha(parameters, name, ends))
+            weights = torch.cat((state[f"{name}.edge.weight"], state[f"{name}.weight"]), dim=-1)
+            # The layer and its MLP read the same input. An odd number of columns would be rounded otherwise in a batch.
+            product = aligned_product(h, weights)
+            ends, y = product[..., : 2 * EDGE_HIDDEN], product[..., 2 * EDGE_HIDDEN :].contiguous()
+            log_alphas.append(self._log_alpha(state, name, ends))
             gate = hard_concrete(log_alphas[-1], temperature, None if uniform is None else uniform[layer])
             gates.append(torch.where(entries.edge, gate, 0.0))
-            h = entries.normalized(gates[-1]) @ h + parameters[f"{name}.bias"][:, None, :]
+            y = entries.normalized(gates[-1]) @ y + state[f"{name}.bias"][:, None, :]
             if layer == 0:
-                h = h.relu() if noise is None else noise(h.relu(), 0)
-                times = h.matmul
-        return h, log_alphas, gates
+                h = y.relu() if noise is None else noise(y.relu(), 0)
+        return y, log_alphas, gates
 
-    def _log_alpha(self, parameters: Parameters, name: str, ends: Tensor) -> Tensor:
+    def _log_alpha(self, state: Parameters, name: str, ends: Tensor) -> Tensor:
         """``log α``, ``[T, E]``; the MLP's first layer is linear in h_u and in h_v, so it was done node by node."""
         entries = self.problem.entries
         own, other = ends.chunk(2, dim=-1)
         hidden = entries.at_rows(own.contiguous()) + entries.at_cols(other.contiguous())
-        hidden = (hidden + parameters[f"{name}.edge.bias"][:, None, :]).relu()
+        hidden = (hidden + state[f"{name}.edge.bias"][:, None, :]).relu()
         # A sum, not a product with one column: its rounding would depend on the number of trials.
-        return (hidden * parameters[f"{name}.edge.out"][:, None, :, 0]).sum(dim=-1) + parameters[f"{name}.edge.shift"]
+        return (hidden * state[f"{name}.edge.out"][:, None, :, 0]).sum(dim=-1) + state[f"{name}.edge.shift"]
 
 
 def sigmoid(x: Tensor) -> Tensor:

@@ -21,69 +21,76 @@ the sum over u is not divided by the number of nodes; there is no limit of 32 ne
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from tadropedge.nn.baselines.network import Network, Problem, Step, Value
-from tadropedge.nn.layers import Parameters, Sparse
+from tadropedge.nn.layers import Features, Parameters, Sparse
+from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, Step, Value
 
 
-class ASGCN(Network):
+class ASGCN(Sampler):
     """A two-layer GCN with attention, both layers sampled."""
 
-    defaults: ClassVar[dict[str, Value]] = {
-        "hidden": 16,
-        "batch_size": 256,
-        "samples": 512,
-        "inductive": False,
-        "variance": 0.5,
+    settings = {
+        "hidden": Setting(16, 1),
+        "samples": Setting(512, 1),
+        "inductive": Setting(False),
+        "variance": Setting(0.5),
     }
-    batched = True
+    space = {
+        **RATES,
+        "hidden": [16, 128],
+        "samples": [256, 512, 1024, 4096],
+        "variance": [0.0, 0.5],
+    }
+    batch_size = 256
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.samples, self.most = problem.settings["samples"], self.largest("samples")
+        self.samples, self.variance = problem.column("samples"), problem.column("variance")
+        self.most = int(self.samples.max())
 
-    @staticmethod
-    def entry_width(hidden: int) -> int:
+    @classmethod
+    def entry_width(cls, hidden: int) -> int:
         """The gradient of the attention needs the signals at both ends of every edge."""
         return 2 * hidden
 
-    @staticmethod
-    def shapes(inputs: int, hidden: int, classes: int) -> dict[str, tuple[int, ...]]:
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
         """Two weights with their biases, and the sampler's two vectors."""
+        inputs, hidden, classes = sizes.num_features, sizes.hidden, sizes.num_classes
         first = {"input.weight": (inputs, hidden), "input.bias": (hidden,), "sampler.weight": (inputs, 2)}
         return first | {"output.weight": (hidden, classes), "output.bias": (classes,)}
 
-    def training(self, parameters: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, Tensor]:
         """Sample the upper layer, then the lower one, then propagate upwards."""
-        scores = self.problem.times(parameters["sampler.weight"])  # [T, N, 2]: h of upper and of lower nodes
+        scores = step.x @ state["sampler.weight"]  # [T, N, 2]: h of upper and of lower nodes
         upper, lower = (self.problem.shift(step.keep(layer)) for layer in (1, 0))
         q = self.probabilities(upper, scores, step.nodes)
         top = step.draws.importance(q.detach(), self.samples, self.most, 0)
         drawn = top * q.detach()  # times that each node was drawn, up to a factor
         bottom = step.draws.importance(self.probabilities(lower, scores, drawn).detach(), self.samples, self.most, 1)
 
-        h = self._hidden(parameters, self.attended(lower, scores), bottom)
-        y = step.noise(h, 0) @ parameters["output.weight"]
+        h = self._hidden(state, step.x, self.attended(lower, scores), bottom)
+        y = step.noise(h, 0) @ state["output.weight"]
         attended = self.attended(upper, scores)
-        logits = attended @ (top[..., None] * y) + parameters["output.bias"][:, None, :]
+        logits = attended @ (top[..., None] * y) + state["output.bias"][:, None, :]
         spread = self._spread(attended, q, top, y, step.nodes)
-        return logits, self.problem.settings["variance"] * spread / self.samples
+        return logits, self.variance * spread / self.samples
 
-    def evaluation(self, parameters: Parameters, epoch: Tensor) -> Tensor:
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """The whole sums, with the attention."""
-        scores = self.problem.times(parameters["sampler.weight"])
+        scores = x @ state["sampler.weight"]
         attended = self.attended(self.problem.shift(None), scores)
-        h = self._hidden(parameters, attended, None)
-        return attended @ (h @ parameters["output.weight"]) + parameters["output.bias"][:, None, :]
+        h = self._hidden(state, x, attended, None)
+        return attended @ (h @ state["output.weight"]) + state["output.bias"][:, None, :]
 
-    def _hidden(self, parameters: Parameters, attended: Sparse, weights: Tensor | None) -> Tensor:
-        y = self.problem.times(parameters["input.weight"])
+    def _hidden(self, state: Parameters, x: Features, attended: Sparse, weights: Tensor | None) -> Tensor:
+        y = x @ state["input.weight"]
         y = y if weights is None else weights[..., None] * y
-        return (attended @ y + parameters["input.bias"][:, None, :]).relu()
+        return (attended @ y + state["input.bias"][:, None, :]).relu()
 
     def attended(self, shift: Sparse, scores: Tensor) -> Sparse:
         """``Â(v, u) (ReLU(h_v + h_u) + 1)``, values ``[T, E]``."""

@@ -17,73 +17,78 @@ them, and sampling is without replacement. At evaluation the mean is over all ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import cached_property
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from tadropedge.nn.baselines.draws import Draws
-from tadropedge.nn.baselines.entries import Entries, Ranking
-from tadropedge.nn.baselines.network import Network, Problem, Step, Value
+from tadropedge.nn.draws import Draws
+from tadropedge.nn.entries import Entries, Ranking
 from tadropedge.nn.finish import Noise
-from tadropedge.nn.layers import Parameters, Sparse
+from tadropedge.nn.layers import Features, Parameters, Sparse
+from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, Step, Value
 
 DROPPED = 2**32  # added to the key of an edge that does not exist: it comes after all that do
 
 
-class GraphSAGE(Network):
+class GraphSAGE(Sampler):
     """Two mean-aggregator layers and a linear one."""
 
-    defaults: ClassVar[dict[str, Value]] = {"hidden": 128, "batch_size": 512, "samples": 25, "inductive": False}
-    batched = True
+    settings = {
+        "hidden": Setting(128, 1),
+        "samples": Setting(25, 1),
+        "inductive": Setting(False),
+    }
+    space = {**RATES, "hidden": [64, 128], "samples": [5, 10, 25]}
+    batch_size = 512
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        first = problem.settings["samples"]
+        first = problem.column("samples")
         self.samples = (first, (2 * first + 4).div(5, rounding_mode="floor"))  # the second rounded up
         self.rankings = [Ranking(problem.entries, int(most.min())) for most in self.samples]
 
-    @staticmethod
-    def shapes(inputs: int, hidden: int, classes: int) -> dict[str, tuple[int, ...]]:
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
         """``W`` and ``W_self`` of both layers, and the linear layer."""
-        shapes: dict[str, tuple[int, ...]] = {}
+        inputs, hidden, classes = sizes.num_features, sizes.hidden, sizes.num_classes
+        shapes: Shapes = {}
         for layer, width in (("sage1", inputs), ("sage2", hidden)):
             shapes |= {f"{layer}.weight": (width, hidden), f"{layer}.self_weight": (width, hidden)}
             shapes[f"{layer}.bias"] = (hidden,)
         return shapes | {"output.weight": (hidden, classes), "output.bias": (classes,)}
 
-    def training(self, parameters: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
         """Both layers on sampled neighbours."""
         entries = self.problem.entries
         means = [
             sampled_mean(entries, self.rankings[layer], self.samples[layer], step.draws, step.keep(layer), layer)
             for layer in range(2)
         ]
-        return self._logits(parameters, means, step.noise), self.no_penalty
+        return self._logits(state, step.x, means, step.noise), 0.0
 
-    def evaluation(self, parameters: Parameters, epoch: Tensor) -> Tensor:
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """Both layers on all neighbours."""
-        return self._logits(parameters, [self._whole, self._whole], None)
+        return self._logits(state, x, [self._whole, self._whole], None)
 
     @cached_property
     def _whole(self) -> Sparse:
         return mean_operator(self.problem.entries, self.problem.entries.edge[None])
 
-    def _logits(self, parameters: Parameters, means: list[Sparse], noise: Noise | None) -> Tensor:
-        h = sage_layer(parameters, "sage1", self.problem.times, means[0])
+    def _logits(self, state: Parameters, x: Features, means: list[Sparse], noise: Noise | None) -> Tensor:
+        h = sage_layer(state, "sage1", x, means[0])
         h = h if noise is None else noise(h, 0)
-        h = sage_layer(parameters, "sage2", h.matmul, means[1])
+        h = sage_layer(state, "sage2", h, means[1])
         h = h if noise is None else noise(h, 1)
-        return torch.baddbmm(parameters["output.bias"][:, None, :], h, parameters["output.weight"])
+        return torch.baddbmm(state["output.bias"][:, None, :], h, state["output.weight"])
 
 
-def sage_layer(parameters: Parameters, name: str, times: Callable[[Tensor], Tensor], mean: Sparse) -> Tensor:
-    """``ReLU(h W_self + M (h W) + b)`` of unit length, where ``times(W)`` is h W and M the mean over neighbours."""
-    weights = torch.cat((parameters[f"{name}.weight"], parameters[f"{name}.self_weight"]), dim=-1)
-    neighbours, own = times(weights).chunk(2, dim=-1)
-    h = (mean @ neighbours.contiguous() + own + parameters[f"{name}.bias"][:, None, :]).relu()
+def sage_layer(state: Parameters, name: str, x: Features, mean: Sparse) -> Tensor:
+    """``ReLU(h W_self + M (h W) + b)`` of unit length, where h is ``x`` and M the mean over neighbours."""
+    weights = torch.cat((state[f"{name}.weight"], state[f"{name}.self_weight"]), dim=-1)
+    neighbours, own = (x @ weights).chunk(2, dim=-1)
+    h = (mean @ neighbours.contiguous() + own + state[f"{name}.bias"][:, None, :]).relu()
     return torch.nn.functional.normalize(h, dim=-1)
 
 

@@ -15,15 +15,15 @@ N × N matrices, and has a third, dense layer (128, 64); here the GCN has two la
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from tadropedge.nn.baselines.entries import Ranking
-from tadropedge.nn.baselines.network import Network, Problem, Step, Value
+from tadropedge.nn.entries import Ranking
 from tadropedge.nn.finish import Noise
-from tadropedge.nn.layers import Parameters, Sparse
+from tadropedge.nn.layers import Features, Parameters, Sparse
+from tadropedge.nn.network import RATES, Network, Problem, Setting, Shapes, Sizes, Step, Value
 
 EDGE_HIDDEN = 32
 DECAY, COLDEST = 0.001, 0.05
@@ -33,57 +33,62 @@ LARGEST_BITS = 0x7F800000  # of infinity: float32 bits of positive numbers are o
 class NeuralSparse(Network):
     """A two-layer GCN on a learned sparse subgraph."""
 
-    defaults: ClassVar[dict[str, Value]] = {"hidden": 128, "samples": 5}
+    settings = {"hidden": Setting(128, 1), "samples": Setting(5, 1)}
+    shared = ("hidden",)
+    space = {**RATES, "hidden": [64, 128], "samples": [3, 5, 10, 15]}
+    drops = False
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.samples = problem.settings["samples"]
+        self.samples = problem.column("samples")
         self.ranking = Ranking(problem.entries, int(self.samples.min()))
 
-    @staticmethod
-    def entry_width(hidden: int) -> int:
+    @classmethod
+    def entry_width(cls, hidden: int) -> int:
         """The MLP's hidden layer, and the signals at both ends of every edge."""
         return 3 * EDGE_HIDDEN + 2 * hidden
 
-    @staticmethod
-    def shapes(inputs: int, hidden: int, classes: int) -> dict[str, tuple[int, ...]]:
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
         """The GCN's weights and the MLP's."""
-        gcn = {"input.weight": (inputs, hidden), "input.bias": (hidden,)}
+        inputs, hidden, classes = sizes.num_features, sizes.hidden, sizes.num_classes
+        gcn: Shapes = {"input.weight": (inputs, hidden), "input.bias": (hidden,)}
         gcn |= {"output.weight": (hidden, classes), "output.bias": (classes,)}
         mlp = {"edge.weight": (inputs, 2 * EDGE_HIDDEN), "edge.bias": (EDGE_HIDDEN,), "edge.out": (EDGE_HIDDEN, 1)}
         return gcn | mlp
 
-    def training(self, parameters: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
         """With Gumbel noise."""
         noise = -(-step.draws.uniform(self.problem.entries.count).log()).log()
-        return self._logits(parameters, self.sparsified(parameters, step.epoch, noise), step.noise), self.no_penalty
+        y = self.sparsified(state, step.x, step.epoch, noise)
+        return self._logits(state, step.x, y, step.noise), 0.0
 
-    def evaluation(self, parameters: Parameters, epoch: Tensor) -> Tensor:
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """Without noise."""
-        return self._logits(parameters, self.sparsified(parameters, epoch, None), None)
+        return self._logits(state, x, self.sparsified(state, x, epoch, None), None)
 
-    def sparsified(self, parameters: Parameters, epoch: Tensor, noise: Tensor | None) -> Tensor:
+    def sparsified(self, state: Parameters, x: Features, epoch: Tensor, noise: Tensor | None) -> Tensor:
         """The weights y of the kept edges, ``[T, E]``, and 0 elsewhere."""
         entries = self.problem.entries
         temperature = (-DECAY * epoch).exp().clamp_min(COLDEST)
         # softmax((log π + g) / τ): log π is z up to a constant of the row, which a softmax does not see.
-        scores = self._scores(parameters)
+        scores = self._scores(state, x)
         y = entries.row_softmax((scores if noise is None else scores + noise) / temperature)
         bits = y.detach().contiguous().view(torch.int32).to(torch.int64)
         kept = self.ranking.lowest(LARGEST_BITS - bits, self.samples)
         return torch.where(kept, y, 0.0)
 
-    def _scores(self, parameters: Parameters) -> Tensor:
+    def _scores(self, state: Parameters, x: Features) -> Tensor:
         """``z_uv``, ``[T, E]``. The first layer of the MLP is linear in x_u and in x_v, so it is done node by node."""
         entries = self.problem.entries
-        own, other = self.problem.times(parameters["edge.weight"]).chunk(2, dim=-1)
+        own, other = (x @ state["edge.weight"]).chunk(2, dim=-1)
         hidden = entries.at_rows(own.contiguous()) + entries.at_cols(other.contiguous())
-        hidden = (hidden + parameters["edge.bias"][:, None, :]).relu()
+        hidden = (hidden + state["edge.bias"][:, None, :]).relu()
         # A sum, not a product with one column: its rounding would depend on the number of trials.
-        return (hidden * parameters["edge.out"][:, None, :, 0]).sum(dim=-1)
+        return (hidden * state["edge.out"][:, None, :, 0]).sum(dim=-1)
 
-    def _logits(self, parameters: Parameters, y: Tensor, noise: Noise | None) -> Tensor:
+    def _logits(self, state: Parameters, x: Features, y: Tensor, noise: Noise | None) -> Tensor:
         shift: Sparse = self.problem.entries.normalized(y)
-        h = shift @ self.problem.times(parameters["input.weight"]) + parameters["input.bias"][:, None, :]
+        h = shift @ (x @ state["input.weight"]) + state["input.bias"][:, None, :]
         h = h.relu() if noise is None else noise(h.relu(), 0)
-        return shift @ (h @ parameters["output.weight"]) + parameters["output.bias"][:, None, :]
+        return shift @ (h @ state["output.weight"]) + state["output.bias"][:, None, :]

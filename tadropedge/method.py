@@ -1,0 +1,125 @@
+"""The grammar of methods: how a network is trained, from its name on the command line.
+
+========================================  ============================================================
+``original``                              nothing is dropped
+``dropedge``                              every edge alike
+``[inverse-][SCORE-]RULE``                by importance; without SCORE it is aggregate resistance
+``NETWORK`` or ``NETWORK+METHOD``         a network of its own instead of the backbone of the comparison
+========================================  ============================================================
+
+SCORE, RULE and NETWORK are the names in :mod:`tadropedge.registry`, whatever is added there included.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
+
+PAPER_SCORE = "aggregate"  # what a rule works on where no score is named
+UNIFORM = "uniform"  # the rule of DropEdge, which has no score and no name of its own in the grammar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A way to train: ``score`` and ``strategy`` say which edges are dropped, ``network`` what is trained.
+
+    Without a ``strategy`` nothing is dropped, without a ``score`` all edges are alike, without a ``network`` it is the
+    backbone of the comparison.
+
+    >>> Method.of("effective-cdf")
+    Method(name='effective-cdf', score='effective', strategy='cdf', inverse=False, network=None)
+    >>> Method.of("graphsage+inverse-cdf").reference
+    'graphsage+dropedge'
+    """
+
+    name: str
+    score: str | None = None
+    strategy: str | None = None
+    inverse: bool = False
+    network: str | None = None
+
+    @classmethod
+    def of(cls, name: str) -> Method:
+        """Look a method up by its name.
+
+        >>> Method.of("effective-inverse-cdf").name  # another way to write it
+        'inverse-effective-cdf'
+        >>> Method.of("cfd")
+        Traceback (most recent call last):
+        tadropedge.errors.TadropedgeError: unknown method 'cfd'; choose from original, dropedge, \
+[inverse-][SCORE-]RULE or NETWORK[+METHOD], with SCORE from aggregate, effective, RULE from cutoff, division, cdf and \
+NETWORK from gcn, jknet, incepgcn, gcnn, graphsage, fastgcn, as-gcn, neuralsparse, ptdnet (did you mean 'cdf'?)
+        """
+        front, plus, rest = name.partition("+") if isinstance(name, str) else ("", "", "")
+        if front in NETWORKS and not plus:
+            return cls(name=name, network=name)
+        dropping = _dropping(rest if plus else front)
+        if dropping is None or (plus and front not in NETWORKS):
+            raise TadropedgeError(_unknown(name))
+        if not plus:
+            return dropping
+        if dropping.strategy is not None and not NETWORKS[front].drops:
+            raise TadropedgeError(f"{front} chooses its edges itself and takes no edge dropping, got {name!r}")
+        return replace(dropping, name=f"{front}+{dropping.name}", network=front)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether edges differ, so that there is a reference to judge it by."""
+        return self.score is not None
+
+    @property
+    def reference(self) -> str:
+        """The same network with uniform dropping: what a score is judged against."""
+        return "dropedge" if self.network is None else f"{self.network}+dropedge"
+
+
+def rules() -> list[str]:
+    """The rules that turn scores into probabilities."""
+    return [name for name in STRATEGIES if name != UNIFORM]
+
+
+def droppings() -> Iterator[str]:
+    """Every name without a network, as it is printed.
+
+    >>> list(droppings())[:5]
+    ['original', 'dropedge', 'cutoff', 'inverse-cutoff', 'division']
+    """
+    yield from ("original", "dropedge")
+    for score in SCORES:
+        front = "" if score == PAPER_SCORE else f"{score}-"
+        for rule in rules():
+            yield from (f"{front}{rule}", f"inverse-{front}{rule}")
+
+
+def _dropping(name: str) -> Method | None:
+    """What a name without a network means."""
+    if name == "original":
+        return Method(name=name)
+    if name == "dropedge":
+        return Method(name=name, strategy=UNIFORM)
+    for rule in sorted(rules(), key=len, reverse=True):  # of two rules that fit, the longer is meant
+        front, found, rest = f"-{name}".rpartition(f"-{rule}")
+        if not found or rest:
+            continue
+        words = front[1:]
+        inverse = words == "inverse" or words.startswith("inverse-") or words.endswith("-inverse")
+        score = words.removeprefix("inverse").removesuffix("-inverse").strip("-") if inverse else words
+        if not score or score in SCORES:
+            score = score or PAPER_SCORE
+            printed = f"{'inverse-' * inverse}{'' if score == PAPER_SCORE else f'{score}-'}{rule}"
+            return Method(name=printed, score=score, strategy=rule, inverse=inverse)
+    return None
+
+
+def _unknown(name: object) -> str:
+    close = difflib.get_close_matches(str(name), [*droppings(), *NETWORKS], n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return (
+        f"unknown method {show(name, typed=False)}; choose from original, dropedge, [inverse-][SCORE-]RULE or "
+        f"NETWORK[+METHOD], with SCORE from {', '.join(SCORES)}, RULE from {', '.join(rules())} and NETWORK from "
+        f"{', '.join(NETWORKS)}{hint}"
+    )

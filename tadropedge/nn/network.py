@@ -1,0 +1,249 @@
+"""The one protocol of networks: what they are given, how they start, the training pass and the evaluation pass.
+
+A network is a class in :data:`tadropedge.registry.NETWORKS`. It trains T models at once: everything it computes has a
+leading trials axis. What only it can be told is in its ``settings``, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.graph import Graph
+from tadropedge.nn.draws import Draws
+from tadropedge.nn.entries import Entries
+from tadropedge.nn.finish import Noise
+from tadropedge.nn.layers import Features, Parameters, Sparse
+from tadropedge.shift import shift_operator
+
+Value = bool | int | float | str
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a network can be told: a name of ``choices``, true or false, or a number of at least ``least``.
+
+    >>> Setting(5, least=1).check("samples", 0)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: samples must be a whole number of at least 1, got 0
+    """
+
+    default: Value
+    least: int = 0
+    choices: Mapping[str, Any] | None = None
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse what is of another kind, or too small."""
+        if self.choices is not None:
+            lookup(name, value, self.choices)
+        elif isinstance(self.default, bool):
+            if not isinstance(value, bool):
+                raise TadropedgeError(f"{name} must be true or false, got {value!r}")
+        elif isinstance(self.default, int):
+            check_integer(name, value, least=self.least)
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not self.least <= value < float("inf"):
+            raise TadropedgeError(f"{name} must be a number of at least {self.least}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """The numbers that decide the shapes of a network; ``num_nodes`` matters to read-outs alone."""
+
+    num_nodes: int
+    num_features: int
+    num_classes: int
+    layers: int
+    hidden: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """A graph, the sizes of the network, and what each of T trials has told it: a whole mapping of its settings."""
+
+    graph: Graph
+    sizes: Sizes
+    settings: Sequence[Mapping[str, Value]]
+
+    def column(self, name: str) -> Tensor:
+        """A setting of all trials, ``[T]``: float32 for numbers with a fraction, else int64."""
+        values = [one[name] for one in self.settings]
+        kind = torch.float32 if any(isinstance(value, float) for value in values) else torch.int64
+        return torch.tensor(values, dtype=kind, device=self.graph.device)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The entries of the pattern."""
+        return Entries(self.graph)
+
+    def shift(self, keep: Tensor | None) -> Sparse:
+        """``Â = D̃^-1/2 (A + I) D̃^-1/2`` of the edges in the mask ``keep [T, M]``, or of all."""
+        return self._whole if keep is None else self._shift(keep)
+
+    @cached_property
+    def _whole(self) -> Sparse:
+        return self._shift(None)
+
+    def _shift(self, keep: Tensor | None) -> Sparse:
+        return Sparse(self.graph.pattern.places, shift_operator(self.graph, keep).values, symmetric=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """What one training step is given.
+
+    * ``x``: the features, to be multiplied by weights; for graph-level tasks the samples of this step.
+    * ``nodes [T, N]``: ones at the nodes (or samples) whose loss is looked at, a mini-batch or the whole training set.
+    * ``keeps``: masks ``[T, M]`` of the edges that exist in this step, one for all layers or one per layer; None: all.
+    * ``draws``, ``noise``: random numbers and dropout of this step. ``epoch`` counts from 0.
+    """
+
+    x: Features
+    nodes: Tensor
+    keeps: Sequence[Tensor | None]
+    draws: Draws
+    noise: Noise
+    epoch: Tensor
+
+    def keep(self, layer: int) -> Tensor | None:
+        """The edges that exist in this layer."""
+        return self.keeps[layer if len(self.keeps) > 1 else 0]
+
+
+class Network:
+    """T models of one structure.
+
+    A class says what it is: ``settings`` are what only it can be told, ``shared`` those that all trials of a batch must
+    have in common, ``space`` what is searched by default. ``level`` is the kind of task, ``batch_size`` the size of its
+    mini-batches (None: the whole training set), ``drops`` whether it can learn on a graph whose edges are dropped,
+    ``sampled`` whether its training logits are right at the nodes of the step alone.
+    """
+
+    settings: ClassVar[Mapping[str, Setting]] = {}
+    shared: ClassVar[tuple[str, ...]] = ()
+    space: ClassVar[Mapping[str, Any]] = {}
+    level: ClassVar[str] = "node"
+    least_layers: ClassVar[int] = 1
+    batch_size: ClassVar[int | None] = None
+    drops: ClassVar[bool] = True
+    sampled: ClassVar[bool] = False
+    recordable = True  # whether an epoch can be recorded as a CUDA graph: nothing is looked at on the host
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    # -- what it can be told ------------------------------------------------------------------------------
+
+    @classmethod
+    def completed(cls, name: str, told: Mapping[str, Value]) -> dict[str, Value]:
+        """All settings: those a trial was told, checked, and the defaults of the others. ``name`` is the network's."""
+        for key, value in told.items():
+            if key not in cls.settings:
+                known = ", ".join(cls.settings) or "none"
+                raise TadropedgeError(f"{name} has no setting {key!r}, got {value!r}; its own settings are {known}")
+            cls.settings[key].check(key, value)
+        return {key: told.get(key, setting.default) for key, setting in cls.settings.items()}
+
+    # -- what it consists of ------------------------------------------------------------------------------
+
+    @classmethod
+    def shapes(cls, sizes: Sizes, settings: Mapping[str, Value]) -> Shapes:
+        """The shape of every trained parameter, without the trials axis."""
+        raise NotImplementedError
+
+    @classmethod
+    def buffers(cls, sizes: Sizes, settings: Mapping[str, Value]) -> dict[str, tuple[tuple[int, ...], float]]:
+        """The shape and the start of every running statistic, without the trials axis."""
+        return {}
+
+    @classmethod
+    def bound(cls, key: str, shapes: Shapes) -> float:
+        """A parameter starts uniform in ± this; by default Glorot and Bengio's, and biases at 0."""
+        shape = shapes[key]
+        return float((6 / sum(shape)) ** 0.5) if len(shape) > 1 else 0.0
+
+    @classmethod
+    def constant(cls, key: str) -> float | None:
+        """Where a parameter starts that is not drawn."""
+        return None
+
+    @classmethod
+    def entry_width(cls, hidden: int) -> int:
+        """About how many numbers an entry of the pattern takes in a training pass, beside its value."""
+        return 0
+
+    @property
+    def draws(self) -> int:
+        """The number of layers that can have a subgraph of their own."""
+        return 2
+
+    def initial(self, seeds: Sequence[int], device: torch.device) -> Parameters:
+        """The starting parameters ``[T, ...]``, each trial a pure function of its seed."""
+        shapes = self.shapes(self.problem.sizes, self.problem.settings[0])
+
+        def drawn(seed: int) -> Parameters:
+            generator = torch.Generator().manual_seed(seed % 2**63)
+            start: Parameters = {}
+            for key, shape in shapes.items():
+                constant = self.constant(key)
+                if constant is None:
+                    start[key] = (torch.rand(shape, generator=generator) * 2 - 1) * self.bound(key, shapes)
+                else:
+                    start[key] = torch.full(shape, constant)
+            return start
+
+        with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
+            starts = list(pool.map(drawn, seeds))
+        return {key: torch.stack([start[key] for start in starts]).to(device) for key in shapes}
+
+    def running(self, trials: int, device: torch.device) -> Parameters:
+        """The running statistics ``[T, ...]`` as they start; training changes them in place."""
+        buffers = self.buffers(self.problem.sizes, self.problem.settings[0])
+        return {key: torch.full((trials, *shape), start, device=device) for key, (shape, start) in buffers.items()}
+
+    # -- what it does -------------------------------------------------------------------------------------
+
+    def edges(self, training: Tensor) -> Tensor | None:
+        """The edges that each trial may learn on, a mask ``[T, M]``; ``training [T, N]`` are its nodes. None: all."""
+        return None
+
+    def training(self, state: Parameters, step: Step) -> tuple[Tensor, Tensor | float]:
+        """Logits ``[T, N, C]``, and what is added to the loss ``[T]``; ``state`` holds parameters and statistics."""
+        raise NotImplementedError
+
+    def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
+        """Logits ``[T, N, C]`` on the whole graph: nothing is sampled, nothing is noisy."""
+        raise NotImplementedError
+
+
+RATES: Mapping[str, Any] = {
+    # From the smallest learning rate of the competitors' public codes to three times the largest.
+    "learning_rate": {"log-uniform": [0.001, 0.03]},
+    "weight_decay": [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3],
+    "dropout": [0.0, 0.3, 0.5, 0.8],
+}
+
+
+class Sampler(Network):
+    """A network of two layers that learns from mini-batches and sampled neighbours or nodes.
+
+    With ``inductive`` it learns on the graph between its training nodes alone, as some of the papers do.
+    """
+
+    shared = ("hidden",)
+    sampled = True
+
+    def edges(self, training: Tensor) -> Tensor | None:
+        """Those between training nodes where a trial is inductive."""
+        inductive = self.problem.column("inductive").to(torch.bool)
+        if not bool(inductive.any()):
+            return None
+        low, high = self.problem.graph.pairs
+        return ((training[:, low] > 0) & (training[:, high] > 0)) | ~inductive[:, None]

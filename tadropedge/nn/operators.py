@@ -1,0 +1,57 @@
+"""The shift operators of a batch of trials, each with a normalisation of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from tadropedge.graph import Graph
+from tadropedge.nn.layers import Operator, Sparse
+from tadropedge.shift import shift_operator
+
+DENSE_NODES = 128  # below this a dense batched product beats a sparse one
+
+
+class Operators:
+    """S of T trials, from the edges that each keeps, on the device and without looking at values."""
+
+    def __init__(self, graph: Graph, normalizations: Sequence[str]) -> None:
+        self.graph, self.trials = graph, len(normalizations)
+        self.rows = {
+            name: torch.tensor([i for i, other in enumerate(normalizations) if other == name], device=graph.device)
+            for name in sorted(set(normalizations))
+        }
+
+    @property
+    def recordable(self) -> bool:
+        """The largest eigenvalue is looked for on the host, which a CUDA graph cannot record."""
+        return "spectral" not in self.rows
+
+    @cached_property
+    def whole(self) -> Operator:
+        """The operators of the whole graph."""
+        shape = (self.trials, self.graph.num_edges)
+        return self._of(torch.ones(shape, dtype=torch.bool, device=self.graph.device))
+
+    def of(self, keep: Tensor | None) -> Operator:
+        """The operators of the edges in the mask ``keep [T, M]``, or of all."""
+        return self.whole if keep is None else self._of(keep)
+
+    def _of(self, keep: Tensor) -> Operator:
+        pattern = self.graph.pattern
+        if len(self.rows) == 1:
+            shift = shift_operator(self.graph, keep, normalization=next(iter(self.rows)))
+            values, symmetric = shift.values, shift.symmetric
+        else:
+            values = torch.empty((keep.shape[0], pattern.num_entries), dtype=torch.float32, device=keep.device)
+            symmetric = True
+            for name, rows in self.rows.items():
+                shift = shift_operator(self.graph, keep.index_select(0, rows), normalization=name)
+                values.index_copy_(0, rows, shift.values)
+                symmetric = symmetric and shift.symmetric
+        if self.graph.num_nodes <= DENSE_NODES:
+            return shift.with_values(values).to_dense()
+        return Sparse(pattern.places, values, symmetric)

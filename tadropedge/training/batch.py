@@ -1,0 +1,166 @@
+"""T trainings of one network and structure as one program with a leading axis T.
+
+An epoch reads top to bottom: toss coins, learn step by step, evaluate, keep the best. A step sees the whole training
+set, or a mini-batch of it where the network or the trial asks for one: then an epoch is one pass over the training
+nodes, in an order that is new in each epoch, but at most :data:`MOST_STEPS` mini-batches. Nothing in an epoch leaves
+the device, so on a GPU one epoch is recorded as a CUDA graph and replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tadropedge.nn.draws import Draws
+from tadropedge.nn.network import Step
+from tadropedge.sparse import KeptProducts
+from tadropedge.training.config import Architecture, Outcome, Trial
+from tadropedge.training.edges import Coins
+from tadropedge.training.noise import Dropout
+from tadropedge.training.optimizer import Adam
+from tadropedge.training.record import Record
+from tadropedge.training.task import TRAIN, VAL, Task, cross_entropy, mean_at, passes
+
+MOST_STEPS = 4  # mini-batches per epoch: a large training set is seen over several epochs
+ORDER = 100  # the stream that the order of the training nodes comes from
+OTHERS = 2**62  # the rank of nodes that do not train
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """How all trials of a batch are trained: see :func:`tadropedge.training.trainer.train`."""
+
+    epochs: int = 400
+    selection: str = "evaluation"
+    per_layer: bool = False
+    keep_state: bool = False
+    evaluate_every: int = 1
+
+    def evaluates(self, epoch: int) -> bool:
+        """Whether an epoch ends with an evaluation; the last one always does."""
+        return (epoch + 1) % self.evaluate_every == 0 or epoch + 1 == self.epochs
+
+
+def mini_batches(trial: Trial, architecture: Architecture, training: int) -> tuple[int | None, int]:
+    """The size of a trial's mini-batches, None for the whole training set, and how many there are in an epoch.
+
+    >>> mini_batches(Trial("fastgcn"), Architecture(), 1208), mini_batches(Trial("cdf"), Architecture(), 1208)
+    ((256, 4), (None, 1))
+    """
+    size = trial.batch_size or architecture.network(trial.method)[1].batch_size
+    if size is None:
+        return None, 1
+    size = min(size, training)
+    return size, min(MOST_STEPS, -(-training // size))
+
+
+class Batch:
+    """Trials that share their network, its structure and the size of their mini-batches."""
+
+    def __init__(
+        self,
+        task: Task,
+        architecture: Architecture,
+        trials: Sequence[Trial],
+        split_places: Sequence[int],
+        course: Course,
+    ) -> None:
+        self.trials, self.course = trials, course
+        self.device = device = task.graph.device
+        self.network = task.network(architecture, trials)
+        seeds = [trial.seed for trial in trials]
+        self.parameters = self.network.initial(seeds, device)
+        for parameter in self.parameters.values():
+            parameter.requires_grad_(True)
+        self.state = self.parameters | self.network.running(len(trials), device)
+        self.learning, self.looking = passes(task, split_places, course.selection)
+        self.batch_size, self.steps = mini_batches(trials[0], architecture, len(task.splits[split_places[0]][TRAIN]))
+        self.epoch, self.updates = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
+        keys = torch.tensor(seeds, device=device)
+        self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
+        self.coins = Coins(task.graph, trials, task.scores, keys, self.network.edges(self.learning.masks[TRAIN]))
+        self.num_draws = self.network.draws if course.per_layer else 1
+        self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
+        rates = (self._column("learning_rate"), self._column("weight_decay"))
+        self.optimizer = Adam(self.parameters, *rates, self.updates)
+        self.record = Record(trials, course.epochs, self.state, course.keep_state)
+
+    def _column(self, name: str) -> Tensor:
+        values = [getattr(trial, name) for trial in self.trials]
+        return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
+
+    def run(self, progress: Callable[[int], None] | None = None) -> list[Outcome]:
+        """Run all epochs and read the outcomes."""
+        run_epoch = self._recorded() if self.device.type == "cuda" and self.network.recordable else self.run_epoch
+        for epoch in range(int(self.epoch), self.course.epochs):
+            run_epoch(self.course.evaluates(epoch))
+            if progress is not None:
+                progress(epoch + 1)
+        return self.record.outcomes([epoch for epoch in range(self.course.epochs) if self.course.evaluates(epoch)])
+
+    def run_epoch(self, evaluate: bool = True) -> None:
+        """Toss coins, learn, evaluate, keep the best."""
+        keeps = [self.coins.keep(self.epoch, layer) for layer in range(self.num_draws)]
+        ranks = None if self.batch_size is None else self._ranks()
+        losses = [self._learn(self._nodes(ranks, number), keeps) for number in range(self.steps)]
+        train_loss, *deciding = torch.stack(losses).mean(dim=0)
+        with torch.no_grad():
+            self.record.trained(self.epoch, train_loss)
+            if evaluate:
+                logits = self.network.evaluation(self.state, self.looking.x, self.epoch)
+                self.record.evaluated(self.epoch, logits, self.looking, *deciding)
+            self.epoch += 1
+
+    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
+        """One step of the optimiser; returns the training loss and, if it decides, the validation loss, ``[T]`` each."""
+        seen = self.learning
+        step = Step(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
+        logits, penalty = self.network.training(self.state, step)
+        losses = cross_entropy(logits, seen.labels)  # [T, N]
+        loss = mean_at(losses, nodes)
+        gradients = torch.autograd.grad((loss + penalty).sum(), list(self.parameters.values()))
+        with torch.no_grad():
+            self.optimizer.step(gradients)
+            self.updates += 1
+            decides = self.course.selection == "training"
+            return torch.stack((loss, seen.mean(losses, VAL)) if decides else (loss,))
+
+    def _nodes(self, ranks: Tensor | None, number: int) -> Tensor:
+        """Ones ``[T, N]`` at the training nodes of one step."""
+        if ranks is None or self.batch_size is None:
+            return self.learning.masks[TRAIN]
+        inside = (ranks >= number * self.batch_size) & (ranks < (number + 1) * self.batch_size)
+        return inside.to(torch.float32)
+
+    def _ranks(self) -> Tensor:
+        """The place of each training node in this epoch's order ``[T, N]``, others last."""
+        training = self.learning.masks[TRAIN] > 0
+        words = self.order.words(training.shape[1], ORDER) >> 1  # the last value is free
+        order = torch.where(training, words, 2**63 - 1).sort(dim=1, stable=True).indices
+        places = torch.arange(order.shape[1], device=self.device).expand_as(order)
+        return torch.where(training, torch.empty_like(order).scatter_(1, order, places), OTHERS)
+
+    def _recorded(self) -> Callable[[bool], None]:
+        """Warm up on a side stream, then record an epoch as a CUDA graph: launches cost nothing after that."""
+        course = self.course
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        warm = min(2, course.epochs)
+        with torch.cuda.stream(stream):
+            for epoch in range(warm):
+                self.run_epoch(course.evaluates(epoch))
+        torch.cuda.current_stream().wait_stream(stream)
+        kinds = {course.evaluates(epoch) for epoch in range(warm, course.epochs)}
+        replays = {evaluate: self._graph(evaluate, alone=len(kinds) == 1) for evaluate in kinds}
+        return lambda evaluate: replays[evaluate]()
+
+    def _graph(self, evaluate: bool, alone: bool) -> Callable[[], None]:
+        if not alone and isinstance(self.learning.x, KeptProducts):
+            self.learning.x.forget()  # what comes before it on replay may not have left a product that is right
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.run_epoch(evaluate)
+        return graph.replay

@@ -1,0 +1,62 @@
+"""What is recorded of T trainings: their curves, and of each the model that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tadropedge.nn.layers import Parameters
+from tadropedge.training.config import METRICS, Outcome, Trial
+from tadropedge.training.task import TEST, VAL, Pass, cross_entropy
+
+TRAIN_LOSS = METRICS.index("train_loss")
+
+
+class Record:
+    """Curves ``[metrics, epochs, T]`` and the best model of each trial; nothing here leaves the device before the end.
+
+    ``state`` is what a model consists of, its parameters and its running statistics, which change in place.
+    """
+
+    def __init__(self, trials: Sequence[Trial], epochs: int, state: Parameters, keep_state: bool) -> None:
+        self.trials, self.state = trials, state
+        device = next(iter(state.values())).device
+        self.curves = torch.full((len(METRICS), epochs, len(trials)), float("nan"), device=device)
+        self.best_loss = torch.full((len(trials),), float("inf"), device=device)
+        self.best_epoch = torch.zeros(len(trials), dtype=torch.int64, device=device)
+        self.best_state = {name: value.detach().clone() for name, value in state.items()} if keep_state else {}
+
+    def trained(self, epoch: Tensor, train_loss: Tensor) -> None:
+        """Write the training loss of an epoch, ``[T]``."""
+        self.curves[TRAIN_LOSS].index_copy_(0, epoch[None], train_loss[None])
+
+    def evaluated(self, epoch: Tensor, logits: Tensor, seen: Pass, deciding: Tensor | None = None) -> None:
+        """Write what an evaluation found and keep the best models; by default the validation loss decides."""
+        val_loss = seen.mean(cross_entropy(logits, seen.labels), VAL)
+        right = (logits.argmax(dim=-1) == seen.labels).to(torch.float32)
+        row = torch.stack((val_loss, seen.mean(right, VAL), seen.mean(right, TEST)))
+        self.curves[TRAIN_LOSS + 1 :].index_copy_(1, epoch[None], row[:, None, :])
+        loss = val_loss if deciding is None else deciding
+        better = loss < self.best_loss  # NaN is never better
+        self.best_loss.copy_(torch.where(better, loss, self.best_loss))
+        self.best_epoch.copy_(torch.where(better, epoch, self.best_epoch))
+        for name, best in self.best_state.items():
+            mine = better.view(-1, *[1] * (best.dim() - 1))
+            best.copy_(torch.where(mine, self.state[name], best))
+
+    def outcomes(self, evaluated: Sequence[int]) -> list[Outcome]:
+        """Read everything; ``evaluated`` are the epochs that had an evaluation."""
+        curves, best = self.curves.cpu().numpy(), self.best_epoch.tolist()
+        states = {name: value.cpu().numpy() for name, value in self.best_state.items()}
+        return [self._outcome(place, curves[:, :, place], best[place], states, evaluated) for place in range(len(best))]
+
+    def _outcome(
+        self, place: int, curves: np.ndarray, best: int, states: Mapping[str, np.ndarray], evaluated: Sequence[int]
+    ) -> Outcome:
+        mine = dict(zip(METRICS, curves, strict=True))
+        finite = np.isfinite(mine["train_loss"]).all() and np.isfinite(mine["val_loss"][list(evaluated)]).all()
+        state = {name: value[place] for name, value in states.items()} or None
+        return Outcome(trial=self.trials[place], **mine, best_epoch=best, failed=not bool(finite), state=state)
