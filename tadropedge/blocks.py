@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,6 +43,14 @@ class Block:
     def size(self) -> int:
         """n, the number of nodes of each component."""
         return int(self.nodes.shape[1])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of edges and weights, wherever they stand in the graph."""
+        digest = hashlib.sha256(f"{self.count};{self.size};".encode())
+        for values in (self.member, self.low, self.high, self.weight):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()
 
     def one(self, member: int) -> Block:
         """One of the components as a block of its own."""

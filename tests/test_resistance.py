@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tadropedge import Graph, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance, resistance
+from tadropedge import Graph, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance
+from tadropedge.scores.solve import settled
 
 quiet = pytest.mark.filterwarnings("ignore::tadropedge.RepeatedEigenvalueWarning")
 
@@ -112,9 +113,9 @@ def test_a_long_path_keeps_its_weights():
 
 def test_near_neighbours_in_a_long_chain_are_no_ties():
     values = 1 + 5e-10 * np.arange(20_000)
-    assert np.array_equal(resistance._make_ties(values), values)
+    assert np.array_equal(settled(values), values)
     close = np.array([1.0, 1 + 5e-10, 2.0, 0.0, 0.0])
-    assert resistance._make_ties(close).tolist() == [1.0, 1.0, 2.0, 0.0, 0.0]
+    assert settled(close).tolist() == [1.0, 1.0, 2.0, 0.0, 0.0]
 
 
 @pytest.mark.filterwarnings("error::scipy.linalg.LinAlgWarning")

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 import tadropedge as tde
 from tadropedge import NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance
 from tadropedge.blocks import blocks
-from tadropedge.spectrum import SOLVERS, cluster_subspaces, explain, ladder
+from tadropedge.spectrum import SOLVERS, cluster_subspaces, explain, memory
 from tadropedge.spectrum.aim import Aim
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.multigrid import COARSEST, Multigrid, aggregates
@@ -117,7 +117,7 @@ def test_the_survey_tells_roads_from_crowds():
     assert crowd.separator >= 300
     tree, tail = laplacian(of(nx.random_labeled_tree(700, seed=0))), laplacian(of(nx.lollipop_graph(20, 30)))
     assert (Survey.of(tree).separator, whiskers(tree)) == (0, 700)
-    assert (Survey.of(tail).leaves, whiskers(tail)) == (1, 30)
+    assert whiskers(tail) == 30
 
 
 def test_explain_says_what_happens(caplog):
@@ -173,8 +173,8 @@ def test_true_weights_of_a_very_long_path_are_no_zeros(laplacian, caplog):
 
 
 def test_too_little_memory_is_said_before_the_work_begins(monkeypatch):
-    monkeypatch.setattr(ladder, "free_bytes", lambda device: 10_000)
-    with pytest.raises(NotEnoughMemoryError, match=r"needs about .* of memory, 0.0 MB are free") as caught:
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 10_000)
+    with pytest.raises(NotEnoughMemoryError, match=r"needs about .* of memory, 10.0 kB are free") as caught:
         aggregate_resistance(COMMUNITIES, 3)
     assert isinstance(caught.value, MemoryError)
     assert isinstance(caught.value, TadropedgeError)

@@ -8,8 +8,6 @@ iterations that are themselves in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +25,6 @@ SWEEPS = 3  # Chebyshev steps before and after the coarse correction
 SMOOTHED = (0.49, 1.96)  # the part of the spectrum of D⁻¹ L, which ends at 2, that the smoother takes care of
 MOST_LEVELS = 40
 STRONG = 0.1  # of the heaviest edge
-WORTH_THREADS = 50_000  # nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +112,6 @@ def on_device(L: sp.csr_matrix, device: torch.device | str) -> tuple[Csr, Tensor
     """The places and the entries of a matrix, for products in float64."""
     crow, col = (torch.from_numpy(part).to(device) for part in (L.indptr, L.indices))
     return Csr(crow, col, L.shape[1]), torch.from_numpy(L.data).to(device)
-
-
-@contextmanager
-def few_threads(nodes: int) -> Iterator[None]:
-    """One thread for small graphs: a second one gains little there, and on a busy machine it is waited for."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if nodes < WORTH_THREADS else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def aggregates(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, int]:
