@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -14,6 +15,7 @@ PROBE_TOLERANCE = 1e-2  # a missed eigenvalue shows itself long before it has co
 SHORT = 8  # vectors that a probe keeps
 MISSED = 1e-7
 MOST_MISSED = 64
+SEEDED = "rng" in signature(eigsh).parameters  # since SciPy 1.17: what follows an invariant subspace
 
 
 def all_largest(operator: LinearOperator, null: Floats, k: int, scale: Callable[[float], float]) -> Eigenpairs:
@@ -47,7 +49,8 @@ def _lanczos_largest(operator: LinearOperator, null: Floats, k: int, tolerance: 
     start = np.random.default_rng(seed).standard_normal(n)
     start -= null * (null @ start)
     steps = min(n, max(2 * k + 1, SHORT if tolerance >= PROBE_TOLERANCE / 2 else 20))
-    values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=tolerance, ncv=steps, maxiter=3000)
+    fixed = {"rng": np.random.default_rng(seed)} if SEEDED else {}
+    values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=tolerance, ncv=steps, maxiter=3000, **fixed)
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]
 
