@@ -14,12 +14,13 @@ from tadropedge.graph import Graph
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 BATCH_ENTRIES = 4_000_000  # at most this many matrix entries (32 MB) in one dense batch
 DENSE_NODES = 512  # components up to this size are solved as dense batches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Block:
     """B components of n nodes each. Edges are given by their place in ``graph.pairs`` and by local node numbers.
 

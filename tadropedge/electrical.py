@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 import torch
 
-from tadropedge.blocks import DENSE_NODES, Block
+from tadropedge.blocks import DENSE_NODES, Block, Floats
 from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
 from tadropedge.sparse import multiply
 from tadropedge.spectrum.memory import shortage
@@ -18,8 +17,6 @@ from tadropedge.spectrum.multigrid import Multigrid, on_device
 from tadropedge.spectrum.solvers.shift_invert import grounded_inverse
 from tadropedge.spectrum.survey import NARROW, Survey
 from tadropedge.spectrum.threads import few_threads
-
-Floats = npt.NDArray[np.float64]
 
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}

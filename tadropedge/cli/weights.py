@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from tadropedge.cli.app import app
 from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, chosen_device
-from tadropedge.errors import TadropedgeError, check_positive, lookup
+from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup
 from tadropedge.registry import DATASETS, SCORES
 
 if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
@@ -21,44 +22,30 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
 Graph_ = Annotated[
     str, typer.Argument(metavar="GRAPH", help=f"one of {', '.join(DATASETS)}, or an edge list or .npz file")
 ]
-Score_ = Annotated[str, typer.Option("--score", help=f"one of {', '.join(SCORES)}, or one that you registered")]
-Solver_ = Annotated[
-    str | None, typer.Option("--solver", help="auto, dense, shift-invert, davidson, lanczos or short-lanczos")
-]
-Desired_ = Annotated[
-    int | None, typer.Option("--desired-clusters", help="about so many: q at the largest eigengap nearby")
-]
-Error_ = Annotated[
-    float | None, typer.Option("--relative-error", help="of effective resistance where it is sketched (default 0.1)")
-]
-Header_ = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="whether the file's first line names columns")
-]
+SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
 
 @app.command("weights")
 def weights_command(
     graph: Graph_,
-    q: Annotated[int | None, typer.Option("--q", help="clusters per component (datasets: number of classes)")] = None,
-    desired_clusters: Desired_ = None,
-    score: Score_ = "aggregate",
-    kind: Annotated[str | None, typer.Option("--kind", hidden=True)] = None,
-    laplacian: Annotated[str | None, typer.Option("--laplacian", help="combinatorial (default) or normalized")] = None,
-    solver: Solver_ = None,
-    tolerance: Annotated[
-        float | None, typer.Option("--tolerance", help="bound on the error of every score (default 1e-8)")
+    q: Annotated[int | None, typer.Option(help="clusters per component (datasets: number of classes)")] = None,
+    desired_clusters: Annotated[
+        int | None, typer.Option(help="about so many: q at the largest eigengap nearby")
     ] = None,
-    relative_error: Error_ = None,
-    keep_prob: Annotated[
-        float, typer.Option("--keep-prob", help="the paper's p: probability of KEEPING an edge")
-    ] = 0.7,
-    gamma: Annotated[float | None, typer.Option("--gamma", help="threshold (default: the knee of the scores)")] = None,
-    header: Header_ = None,
+    score: Annotated[str, typer.Option(help=f"one of {', '.join(SCORES)}, or one that you registered")] = "aggregate",
+    kind: Annotated[str | None, typer.Option(hidden=True)] = None,
+    laplacian: Annotated[str | None, typer.Option(help="combinatorial (default) or normalized")] = None,
+    solver: Annotated[str | None, typer.Option(help=SOLVER)] = None,
+    tolerance: Annotated[float | None, typer.Option(help="bound on the error of every score (default 1e-8)")] = None,
+    relative_error: Annotated[
+        float | None, typer.Option(help="of a sketched effective resistance (default 0.1)")
+    ] = None,
+    keep_prob: Annotated[float, typer.Option(help="the paper's p: probability of KEEPING an edge")] = 0.7,
+    gamma: Annotated[float | None, typer.Option(help="threshold (default: the knee of the scores)")] = None,
+    header: Annotated[bool | None, typer.Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="ignore edge weights and further columns")] = False,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="draw pictures and the page")] = True,
-    explain_only: Annotated[
-        bool, typer.Option("--explain", help="print the plan of the solvers; solve nothing")
-    ] = False,
+    figures: Annotated[bool, typer.Option(help="draw pictures and the page")] = True,
+    explain: Annotated[bool, typer.Option("--explain", help="print the plan of the solvers; solve nothing")] = False,
     seed: Seed_ = 0,
     device: Device_ = "cpu",
     data_root: Root_ = None,
@@ -75,6 +62,19 @@ def weights_command(
         print("warning: --kind is deprecated, use --score", file=sys.stderr)
         score = kind
     lookup("score", score, SCORES)
+    named_or_file(graph)
+
+    import torch
+    from rich.console import Console
+
+    from tadropedge.cli.progress import live_progress
+    from tadropedge.score_report.terminal import page
+    from tadropedge.score_report.write import run_info, write_all
+    from tadropedge.scores.solve import solve
+
+    check_probability("keep_prob", torch.tensor(keep_prob))
+    if gamma is not None:
+        check_positive("gamma", gamma)
     chosen = chosen_device(device)
     name, read, known = read_graph(graph, data_root, seed, header, not unweighted)
     options = {
@@ -83,26 +83,40 @@ def weights_command(
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
     settings = score_settings(score, given, {"seed": seed, **known}, name)
-    _check_shares(keep_prob, gamma)
-    if explain_only:
+    if explain:
         _explain(read, score, settings, chosen, as_json)
         return
     if out.exists() and not out.is_dir():
         raise TadropedgeError(f"--out must be a folder, but '{out}' is a file")
-    summary = _run(
-        read, score, settings, chosen, out, as_json, name=name, keep_prob=keep_prob, gamma=gamma, draw=figures
-    )
+    command = shlex.join(["tadropedge", *sys.argv[1:]])
+    try:
+        with live_progress(as_json) as report:
+            counted = partial(report, "edges scored")
+            found = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=chosen)
+            summary = write_all(
+                found, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures,
+                run=run_info(command, chosen), report=report,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        print(f"\nstopped; finished components are kept. Resume with: {command}", file=sys.stderr)
+        raise typer.Exit(130) from None
     if as_json:
         print(json.dumps(summary))
         return
-    from rich.console import Console
-
-    from tadropedge.score_report.terminal import page
-
     Console().print(page(summary))
     for line in summary["left_out"]:
         print(line)
     print(f"written to {out}: {', '.join(summary['files'])}")
+
+
+def named_or_file(graph: str) -> Path | None:
+    """The path of a file, or ``None`` for the name of a dataset; a typo is answered before torch is loaded."""
+    path = Path(graph)
+    if graph.lower() in DATASETS:
+        return None
+    if not (path.suffix or path.name != graph or path.is_file()):
+        lookup("dataset or file", graph, DATASETS)
+    return path
 
 
 def read_graph(
@@ -112,12 +126,10 @@ def read_graph(
     from tadropedge.data import load_dataset
     from tadropedge.graph import Graph
 
-    if graph.lower() in DATASETS:
+    path = named_or_file(graph)
+    if path is None:
         data = load_dataset(graph, root=root, seed=seed)
         return data.name, data.graph, {"classes": data.num_classes, "features": data.features}
-    path = Path(graph)
-    if not (path.suffix or path.name != graph or path.is_file()):
-        lookup("dataset or file", graph, DATASETS)
     return path.name.partition(".")[0], Graph.from_file(path, header=header, weighted=weighted), {}
 
 
@@ -132,37 +144,6 @@ def score_settings(score: str, given: dict[str, Any], known: dict[str, Any], nam
     settings = settings_for(score, known) | given
     check_settings(score, settings)
     return settings
-
-
-def _check_shares(keep_prob: float, gamma: float | None) -> None:
-    import torch
-
-    from tadropedge.errors import check_probability
-
-    check_probability("keep_prob", torch.tensor(keep_prob))
-    if gamma is not None:
-        check_positive("gamma", gamma)
-
-
-def _run(
-    graph: Graph, score: str, settings: dict[str, Any], device: str, out: Path, quiet: bool, **shown: Any
-) -> dict[str, Any]:
-    """Solve and write; the summary."""
-    from tadropedge.cli.progress import live_progress
-    from tadropedge.score_report.write import run_info, write_all
-    from tadropedge.scores.solve import solve
-
-    command = shlex.join(["tadropedge", *sys.argv[1:]])
-    try:
-        with live_progress(quiet) as report:
-            found = solve(
-                graph, score, settings, cache_dir=out / "cache", device=device,
-                progress=lambda done, total: report("edges scored", done, total),
-            )  # fmt: skip
-            return write_all(found, folder=out, run=run_info(command, device), report=report, **shown)
-    except KeyboardInterrupt:
-        print(f"\nstopped; finished components are kept. Resume with: {command}", file=sys.stderr)
-        raise typer.Exit(130) from None
 
 
 def _explain(graph: Graph, score: str, settings: dict[str, Any], device: str, as_json: bool) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import Block, blocks
+from tadropedge.blocks import Block, Floats, blocks
 from tadropedge.cache import Arrays
 from tadropedge.errors import check_positive
 from tadropedge.graph import Graph
 from tadropedge.progress import Show
-from tadropedge.scores.solve import Floats, InParts, Report, solve
+from tadropedge.scores.solve import InParts, Report, solve
 from tadropedge.spectrum import Subspaces
 from tadropedge.spectrum.aim import CPU
 from tadropedge.spectrum.clusters import Clusters
@@ -23,7 +23,7 @@ from tadropedge.spectrum.ladder import execute
 from tadropedge.spectrum.plan import Wish, plan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Aggregate:
     """The settings of :func:`aggregate_resistance`."""
 
@@ -41,11 +41,12 @@ class Aggregate:
         self._wish(CPU)
 
     def _wish(self, device: torch.device) -> Wish:
-        return Wish(Clusters(self.q, self.desired_clusters), self.laplacian, self.solver, self.tolerance, device)
+        clusters = Clusters(self.q, self.desired_clusters)
+        return Wish(clusters, laplacian=self.laplacian, solver=self.solver, tolerance=self.tolerance, device=device)
 
     def begin(self, graph: Graph) -> tuple[Floats, Iterable[Block]]:
         """Components with too few nodes stay NaN."""
-        clusters = Clusters(self.q, self.desired_clusters)
+        clusters = self._wish(CPU).clusters
         clusters.check_fits(graph.components.largest)
         return np.full(graph.num_edges, np.nan), blocks(graph, clusters.least_nodes)
 

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import Block, blocks
+from tadropedge.blocks import Block, Floats, blocks
 from tadropedge.bridges import bridges
 from tadropedge.cache import Arrays
 from tadropedge.electrical import METHODS, exact, sketch
 from tadropedge.errors import check_integer, check_positive, lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Show
-from tadropedge.scores.solve import Floats, InParts, Report, solve
+from tadropedge.scores.solve import InParts, Report, solve
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import DENSE_NODES, Block
+from tadropedge.blocks import DENSE_NODES, Block, Flags, Floats, Integers
 from tadropedge.cache import Arrays, cached
 from tadropedge.errors import (
     NotEnoughMemoryError,
@@ -32,7 +31,6 @@ from tadropedge.graph import Graph, check_graph
 from tadropedge.progress import Progress, Show
 from tadropedge.registry import SCORES
 
-Floats = npt.NDArray[np.float64]
 Score = str | Callable[..., Any]
 Report = Callable[[float], None]
 
@@ -78,8 +76,8 @@ class Scored:
     score: str
     settings: Mapping[str, Any]
     values: Tensor
-    modes: npt.NDArray[np.int64]
-    widened: npt.NDArray[np.bool_]
+    modes: Integers
+    widened: Flags
     eigenvalues: Floats = field(default_factory=lambda: np.empty(0))
     solvers: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0

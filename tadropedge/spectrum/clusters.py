@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tadropedge.blocks import Flags, Floats, Integers
 from tadropedge.errors import TadropedgeError, check_integer
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 # Two eigenvalues closer than this are one repeated eigenvalue: a millionth of the larger one, or rounding.
 RELATIVE_GAP = 1e-6

@@ -20,7 +20,7 @@ from tadropedge.spectrum.clusters import Clusters, cluster_counts
 from tadropedge.spectrum.memory import shortage
 from tadropedge.spectrum.plan import Step, System, Wish, plan
 from tadropedge.spectrum.solvers import SOLVERS
-from tadropedge.spectrum.subspaces import EPSILON, Subspaces, dense_batch, floor
+from tadropedge.spectrum.subspaces import EPSILON, Subspaces, dense_batch
 from tadropedge.spectrum.survey import DENSE_FALLBACK
 from tadropedge.spectrum.twins import Twins
 
@@ -34,9 +34,9 @@ log = logging.getLogger("tadropedge")
 
 @dataclass(frozen=True)
 class Check:
-    """What an answer must show: the residual and the gap that bound the error of every weight by ``tolerance``.
+    """What an answer must show: the residual and the gap that bound the error of every score by ``tolerance``.
 
-    A weight is ω = dᵀ P d with ‖d‖² = 2 and P the projector on the modes, so |Δω| ≤ 2 ‖ΔP‖ and the subspace may turn by
+    A score is ω = dᵀ P d with ‖d‖² = 2 and P the projector on the modes, so |Δω| ≤ 2 ‖ΔP‖ and the subspace may turn by
     ``tolerance / 2``. By Davis and Kahan it turns by at most ‖L V − V Λ‖ / (gap above q). A residual at the level of
     rounding always passes: where the gap is so small that rounding alone turns the subspace by more, no float64 solver
     does better.
@@ -104,18 +104,16 @@ class Check:
             return None, f"residual {size:.1e} above {limit:.1e}" if size > limit else "vectors not orthogonal"
         if count == 0:
             return None, None
-        block, whole = self.step.block, count == self.step.nodes
-        error = np.array([0.0 if whole else (size + 4 * EPSILON * self.norm) / gap])
-        above = seen[count : count + 1] if count < len(seen) else np.zeros(1)
+        whole = count == self.step.nodes
         subspace = Subspaces(
-            block=block,
+            block=self.step.block,
+            laplacian=self.step.wish.laplacian,
             values=seen[None],
             vectors=(V if self.twins.merged == 0 else self.twins.spread() @ V)[None],
             counts=np.array([count]),
-            error=error,
+            error=np.array([0.0 if whole else (size + 4 * EPSILON * self.norm) / gap]),
             widened=np.array([widened]),
             local=self.twins.used(float(seen[count - 1]))[None],
-            floor=floor(block, self.step.wish.laplacian, above, error),
             solver=name,
         )
         return subspace, None
@@ -137,7 +135,8 @@ def cluster_subspaces(
     >>> path.values[0, 1:].round(4).tolist(), path.vectors.shape
     ([0.5858, 2.0, 3.4142], (1, 4, 2))
     """
-    wish = Wish(clusters, laplacian, solver, tolerance, torch.device(device))
+    where = torch.device(device)
+    wish = Wish(clusters, laplacian=laplacian, solver=solver, tolerance=tolerance, device=where)
     with Progress("eigenvectors", graph.num_nodes, progress) as bar:
         for step in plan(blocks(graph, clusters.least_nodes), wish):
             bar.note(f"{step.count} × {step.nodes} nodes")

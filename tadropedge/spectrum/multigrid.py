@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from tadropedge.blocks import Floats
 from tadropedge.sparse import Csr, multiply
-
-Floats = npt.NDArray[np.float64]
 
 COARSEST = 800  # nodes of the last level, which is solved densely
 SWEEPS = 3  # Chebyshev steps before and after the coarse correction
@@ -27,7 +25,7 @@ MOST_LEVELS = 40
 STRONG = 0.1  # of the heaviest edge
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Level:
     """One graph: L x = degree · x − A x, the way down to the next one and back; ``factor`` on the last level."""
 
@@ -169,7 +167,15 @@ def _level(row: Tensor, col: Tensor, weight: Tensor, n: int, parent: Tensor | No
         L[row, col] -= weight
         shift = degree.max() / n if n > 1 else 1.0  # c J makes L definite and moves constants alone
         factor = torch.linalg.cholesky(L + shift).float()
-    return Level(places, weight.float(), degree.float(), torch.ones(n, device=weight.device), down, parent, factor)
+    return Level(
+        places=places,
+        values=weight.float(),
+        degree=degree.float(),
+        ones=torch.ones(n, device=weight.device),
+        down=down,
+        parent=parent,
+        factor=factor,
+    )
 
 
 def _csr(row: Tensor, col: Tensor, rows: int, cols: int) -> Csr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,7 @@ class Wish:
     """What is wanted of every component; ``tolerance`` bounds the absolute error of every edge score."""
 
     clusters: Clusters
+    _: KW_ONLY
     laplacian: str = "combinatorial"
     solver: str = "auto"
     tolerance: float = 1e-8
@@ -165,4 +166,6 @@ def explain(
     clusters = Clusters.wanted(q, desired_clusters)
     where = check_runs_on(device, check_graph(graph).device)
     clusters.check_fits(graph.components.largest)
-    return list(plan(blocks(graph, clusters.least_nodes), Wish(clusters, laplacian, solver, device=where)))
+    return list(
+        plan(blocks(graph, clusters.least_nodes), Wish(clusters, laplacian=laplacian, solver=solver, device=where))
+    )
