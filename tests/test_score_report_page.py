@@ -13,15 +13,15 @@ from graphs import ZOO, two_cliques
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
 from tadropedge.score_report.summary import knee, probabilities
-from tadropedge.score_report.weigh import Request, weigh
+from tadropedge.scores.solve import solve
 
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 
 
 def page(graph, q=2, name="graph"):
-    weighing = weigh(graph, Request(q=q))
-    gamma = knee(weighing.weights, None)
-    return weighing, render(weighing, name, gamma, probabilities(weighing.weights, 0.7, gamma), layout(graph))
+    weighing = solve(graph, "aggregate", {"q": q})
+    gamma = knee(weighing.values, None)
+    return weighing, render(weighing, name, gamma, probabilities(weighing.values, 0.7, gamma), layout(graph))
 
 
 def data(text):
@@ -32,7 +32,7 @@ def test_the_data_hold_every_edge():
     weighing, text = page(ZOO["karate"], q=4)
     held = data(text)
     assert [held["source"], held["target"]] == ZOO["karate"].pairs.tolist()
-    assert held["weight"] == weighing.weights.tolist()
+    assert held["weight"] == weighing.values.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
 
@@ -100,7 +100,7 @@ def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
     weighing, text = page(graph)
     frame = f'<iframe width="390" height="844" srcdoc="{escape(text)}"></iframe>'
     wrapper = tmp_path / "wrapper.html"
-    script = WRAPPER.replace("BRIDGE", str(int(weighing.weights.argmax())))
+    script = WRAPPER.replace("BRIDGE", str(int(weighing.values.argmax())))
     wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frame}", encoding="utf-8")
     dom = Page(browse(tmp_path, wrapper, "--dump-dom"))
     told = json.loads(next(words for words in dom.words if words.startswith("{")))

@@ -18,7 +18,7 @@ from tadropedge.diagnostics import low_modes
 from tadropedge.errors import RepeatedEigenvalueWarning
 from tadropedge.graph import Graph
 from tadropedge.paper.judge import ranking
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tadropedge.comparison.figures import INK, PALETTE, QUIET, STYLE, WIDTH
-from tadropedge.score_report.weigh import Weighing
+from tadropedge.score_report.summary import label
+from tadropedge.scores.solve import Scored
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,7 +30,7 @@ GREY = "#c4c8cc"
 CRITICAL = LinearSegmentedColormap.from_list("critical", ["#e69f00", "#d55e00", "#a50f15", "#4a0010"])
 
 
-def spectrum(weighing: Weighing, name: str) -> bytes:
+def spectrum(weighing: Scored, name: str) -> bytes:
     """The lowest eigenvalues of the largest component, with the gap above the chosen q."""
     values, chosen = weighing.eigenvalues, weighing.chosen
     with _style():
@@ -47,7 +48,7 @@ def spectrum(weighing: Weighing, name: str) -> bytes:
         for inside, colour, label in ((index < chosen, BLUE, f"used: q = {chosen}"), (index >= chosen, QUIET, "above")):
             if inside.any():
                 axis.plot(index[inside], values[inside], "o", color=colour, markersize=6, label=label, clip_on=False)
-        axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {weighing.request.laplacian}")
+        axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {weighing.settings['laplacian']}")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_ylim(0, 1.08 * float(values.max()) or 1.0)
         figure.legend(loc="outside lower center", ncols=2, handletextpad=0.2)
@@ -55,9 +56,9 @@ def spectrum(weighing: Weighing, name: str) -> bytes:
         return _png(figure, f"{name}: lowest eigenvalues of the largest component ({nodes:,} nodes)")
 
 
-def distribution(weighing: Weighing, name: str, gamma: float) -> bytes:
+def distribution(weighing: Scored, name: str, gamma: float) -> bytes:
     """The sorted weights on a log scale with the knee, and their histogram."""
-    values = np.sort(weighing.weights.numpy())
+    values = np.sort(weighing.values.numpy())
     positive = values[values > 0]
     with _style():
         figure = Figure(figsize=(WIDTH, 3.8))
@@ -76,12 +77,12 @@ def distribution(weighing: Weighing, name: str, gamma: float) -> bytes:
         left.set_title(f"sorted{f', {zeros:,} zeros left out' if zeros else ''}")
         right.set_title("histogram")
         words = f"γ = {gamma:.3g}, {critical:,} of {len(values):,} edges reach it" if critical else "no edge stands out"
-        return _png(figure, f"{name}: {weighing.request.kind} resistance; {words}")
+        return _png(figure, f"{name}: {label(weighing.score)}; {words}")
 
 
-def picture(weighing: Weighing, name: str, gamma: float, places: Floats) -> bytes:
+def picture(weighing: Scored, name: str, gamma: float, places: Floats) -> bytes:
     """The graph: edges of ω ≥ γ coloured, the most critical on top, the others grey."""
-    weights = weighing.weights.numpy()
+    weights = weighing.values.numpy()
     order = np.argsort(weights, kind="stable")
     critical = order[weights[order] >= gamma]
     quiet = order[weights[order] < gamma]

@@ -19,22 +19,22 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from torch import Tensor
 
-from tadropedge.score_report.summary import most_critical
-from tadropedge.score_report.weigh import Weighing
+from tadropedge.score_report.summary import label, most_critical
+from tadropedge.scores.solve import Scored
 
 Floats = npt.NDArray[np.float64]
 
 
-def render(weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
+def render(weighing: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
     """The page as text: every node, every edge."""
     folder = resources.files("tadropedge.score_report")
     script = folder.joinpath("graph.js").read_text(encoding="utf-8")
     template = folder.joinpath("graph.html.j2").read_text(encoding="utf-8")
-    graph, kind = weighing.graph, weighing.request.kind
+    graph = weighing.graph
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(template)
     return page.render(
         heading=f"Which edges hold {name} together?",
-        words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, weighed by {kind} resistance. "
+        words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, scored by {label(weighing.score)}. "
         f"Edges of weight {gamma:.4g} and more are called critical.",
         critical=most_critical(weighing),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -43,7 +43,7 @@ def render(weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tenso
     )
 
 
-def _data(weighing: Weighing, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
+def _data(weighing: Scored, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
     graph = weighing.graph
     low, high = graph.pairs.tolist()
     return {
@@ -53,7 +53,7 @@ def _data(weighing: Weighing, gamma: float, keep: Mapping[str, Tensor], places: 
         "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards
         "source": low,
         "target": high,
-        "weight": weighing.weights.tolist(),
+        "weight": weighing.values.tolist(),
         "keep": {name: prob.numpy().round(4).tolist() for name, prob in keep.items()},
     }
 

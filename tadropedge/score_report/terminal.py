@@ -11,7 +11,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from tadropedge.spectrum import Explanation
+from tadropedge.score_report.summary import label
+from tadropedge.spectrum import Step
+from tadropedge.spectrum.memory import bytes_in_words
 
 
 def page(summary: Mapping[str, Any]) -> Group:
@@ -30,10 +32,10 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "graph", f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} edges"
     isolated = f", {parts['isolated_nodes']:,} isolated nodes" if parts["isolated_nodes"] else ""
     yield "components", f"{parts['count']:,}: {parts['smallest']:,} to {parts['largest']:,} nodes{isolated}"
-    if weights["kind"] == "aggregate":
+    if "eigenvalues" in weights:
         yield from _modes(weights)
     else:
-        yield "weights", f"effective resistance, sum {weights['sum']:.6g}"
+        yield "weights", f"{label(weights['kind'])}, sum {weights['sum']:.6g}"
     yield "quantiles", ", ".join(f"{float(q):.0%} {value:.2g}" for q, value in weights["quantiles"].items())
     yield "ties", f"{weights['ties']:.1%} of the edges share their weight with another; {weights['zeros']:.1%} are zero"
     given = "the knee" if weights["gamma"] == weights["knee"] else f"the knee is {weights['knee']:.4g}"
@@ -76,7 +78,7 @@ def _critical(edges: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def explained(parts: Sequence[Explanation]) -> Table:
+def explained(parts: Sequence[Step]) -> Table:
     """Which solvers are tried on which components, and why; components that fare alike share a line."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("components", "nodes", "edges"):
@@ -91,7 +93,7 @@ def explained(parts: Sequence[Explanation]) -> Table:
             _span([part.nodes for part in alike]),
             _span([part.edges for part in alike]),
             ", ".join(rungs),
-            size(max(part.memory for part in alike)),
+            bytes_in_words(max(part.memory for part in alike)),
             reason,
         )
     return table
@@ -100,16 +102,3 @@ def explained(parts: Sequence[Explanation]) -> Table:
 def _span(numbers: Sequence[int]) -> str:
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def size(count: float) -> str:
-    """Bytes for people.
-
-    >>> size(512), size(2_500_000), size(13e9)
-    ('512 B', '2.5 MB', '13.0 GB')
-    """
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"

@@ -24,10 +24,22 @@ def free_bytes(device: torch.device | str = "cpu") -> int | None:
     return found.get("MemAvailable")
 
 
-def readable(size: float) -> str:
+def shortage(need: int, device: torch.device | str = "cpu") -> str | None:
+    """What is missing where ``need`` bytes are not free, in words; ``None`` where they are, or nobody knows."""
+    free = free_bytes(device)
+    if free is None or need <= free:
+        return None
+    return f"needs about {bytes_in_words(need)} of memory, {bytes_in_words(free)} are free"
+
+
+def bytes_in_words(count: float) -> str:
     """A number of bytes for people.
 
-    >>> readable(2.5e9), readable(3e5)
-    ('2.5 GB', '0.3 MB')
+    >>> bytes_in_words(512), bytes_in_words(2_500_000), bytes_in_words(13e9)
+    ('512 B', '2.5 MB', '13.0 GB')
     """
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"

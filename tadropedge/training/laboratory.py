@@ -20,7 +20,7 @@ from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
-from tadropedge.scores import edge_scores, settings_for
+from tadropedge.scores.solve import edge_scores, settings_for
 from tadropedge.training.batch import Course
 from tadropedge.training.config import Architecture, Outcome, Trial
 from tadropedge.training.edges import keep_row
