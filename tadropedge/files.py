@@ -18,13 +18,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tadropedge.errors import TadropedgeError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 # A first line made of these words alone is a header, unless a later line repeats one of them as an id.
 HEADER_WORDS = {
@@ -89,13 +91,13 @@ def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bo
     (``007`` is 7); otherwise ids are strings in alphabetical order.
     """
     path = existing(path)
-    with readable(path):
+    with readable_text(path):
         fast = _read_integers(path, header)
         return fast if fast is not None else _read_lines(path, header, weighted)
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def readable_text(path: Path) -> Iterator[None]:
     """Say it in one line where ``path`` turns out to be no text."""
     try:
         yield
@@ -239,7 +241,9 @@ def read_npz(path: str | Path) -> ArrayGraph:
                 nodes = arrays["num_nodes"].item() if "num_nodes" in keys else None
                 return ArrayGraph(arrays["edge_index"], nodes, arrays["edge_weight"] if "edge_weight" in keys else None)
         if {"format", "shape", "data"} <= keys:
-            matrix = sp.load_npz(path)
+            from scipy.sparse import load_npz  # SciPy takes a while to import, and most graphs do without
+
+            matrix = load_npz(path)
             arcs, weight = matrix_arcs(matrix)
             return ArrayGraph(arcs, max(matrix.shape), weight)
     except (ValueError, TypeError, KeyError, OSError, EOFError, NotImplementedError, *DAMAGED) as error:

@@ -7,22 +7,19 @@ import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import torch
 import typer
-from rich.console import Console
 
 from tadropedge.cli.app import app
-from tadropedge.cli.options import Device_, Json_, Laplacian_, Out_, Root_, Seed_, chosen_device
+from tadropedge.cli.options import Device_, Json_, Laplacian_, Out_, Plugin_, Root_, Seed_, chosen_device
 from tadropedge.cli.progress import live_progress
-from tadropedge.data import DATASETS, load_dataset
-from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup
-from tadropedge.graph import Graph
-from tadropedge.score_report.terminal import explained, page
-from tadropedge.score_report.weigh import KINDS, Request, weigh
-from tadropedge.score_report.write import run_info, write_all
-from tadropedge.spectrum import SOLVERS, explain
+from tadropedge.errors import TadropedgeError, check_positive, check_probability, name_or_path
+from tadropedge.registry import DATASETS, SCORES
+
+if TYPE_CHECKING:
+    from tadropedge.graph import Graph
+    from tadropedge.score_report.weigh import Request
 
 Graph_ = Annotated[
     str, typer.Argument(metavar="GRAPH", help=f"one of {', '.join(DATASETS)}, or an edge list or .npz file")
@@ -36,9 +33,9 @@ def weights_command(
     desired_clusters: Annotated[
         int | None, typer.Option("--desired-clusters", help="about so many: q at the largest eigengap nearby")
     ] = None,
-    kind: Annotated[str, typer.Option("--kind", help=" or ".join(KINDS))] = "aggregate",
+    kind: Annotated[str, typer.Option("--kind", help=" or ".join(SCORES))] = "aggregate",
     laplacian: Laplacian_ = "combinatorial",
-    solver: Annotated[str, typer.Option("--solver", help=f"auto, {', '.join(SOLVERS)}")] = "auto",
+    solver: Annotated[str, typer.Option("--solver", help="auto, dense, shift-invert, davidson, ...")] = "auto",
     tolerance: Annotated[float, typer.Option("--tolerance", help="bound on the error of every weight")] = 1e-8,
     relative_error: Annotated[
         float, typer.Option("--relative-error", help="of effective resistance, where it is sketched")
@@ -57,6 +54,7 @@ def weights_command(
     device: Device_ = "cpu",
     data_root: Root_ = None,
     out: Out_ = Path("weights"),
+    plugin: Plugin_ = None,
     as_json: Json_ = False,
 ) -> None:
     """Which edges hold this graph together? Writes weights, a summary, pictures and a page to look into.
@@ -65,6 +63,14 @@ def weights_command(
 
     Example: tadropedge weights cora --q 7 --out cora-weights
     """
+    name_or_path("dataset or file", graph, DATASETS)
+    import torch
+    from rich.console import Console
+
+    from tadropedge.score_report.terminal import page
+    from tadropedge.score_report.weigh import Request, weigh
+    from tadropedge.score_report.write import run_info, write_all
+
     chosen = chosen_device(device)
     name, read, classes = read_graph(graph, data_root, seed, header, not unweighted)
     q = wanted_q(kind, q, desired_clusters, classes, name)
@@ -102,12 +108,13 @@ def read_graph(
     graph: str, root: Path | None, seed: int, header: bool | None, weighted: bool
 ) -> tuple[str, Graph, int | None]:
     """A dataset by its name, else a file; the name to call it by, and the number of classes where there are any."""
-    if graph.lower() in DATASETS:
-        data = load_dataset(graph, root=root, seed=seed)
+    from tadropedge.data import load_dataset
+    from tadropedge.graph import Graph
+
+    path = name_or_path("dataset or file", graph, DATASETS)
+    if isinstance(path, str):
+        data = load_dataset(path, root=root, seed=seed)
         return data.name, data.graph, data.num_classes
-    path = Path(graph)
-    if not (path.suffix or path.name != graph or path.is_file()):
-        lookup("dataset or file", graph, DATASETS)
     return path.name.partition(".")[0], Graph.from_file(path, header=header, weighted=weighted), None
 
 
@@ -125,6 +132,11 @@ def wanted_q(kind: str, q: int | None, desired: int | None, classes: int | None,
 
 
 def _explain(graph: Graph, request: Request, device: str, as_json: bool) -> None:
+    from rich.console import Console
+
+    from tadropedge.score_report.terminal import explained
+    from tadropedge.spectrum import explain
+
     if request.kind == "effective":
         raise TadropedgeError("--explain is about eigensolvers, which --kind effective does not use")
     parts = explain(

@@ -14,7 +14,7 @@ import torch
 
 from tadropedge.data.contents import Contents
 from tadropedge.errors import TadropedgeError
-from tadropedge.files import INTEGER, data_lines, delimiter_of, existing, read_edge_list, readable, split_cells
+from tadropedge.files import INTEGER, data_lines, delimiter_of, existing, read_edge_list, readable_text, split_cells
 from tadropedge.graph import Graph
 
 UNKNOWN = ("", "-1")  # a node without a label
@@ -58,7 +58,7 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
     first_line: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []
     labels: list[str] = []
-    with readable(path):
+    with readable_text(path):
         for number, cells in _lines(path, header):
             where = f"{path.name}:{number}"
             if not cells[0]:
