@@ -9,12 +9,12 @@ from typing import Annotated
 from typer import Option
 
 from tadropedge.cli.app import app
-from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, unfolded
+from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, with_laboratory_options
 from tadropedge.cli.progress import command_line, live_progress
 
 
 @app.command("compare")
-@unfolded
+@with_laboratory_options
 def compare_command(
     *,
     methods: Annotated[str | None, Option(help=f"comma-separated: {METHODS} (default: the paper's)")] = None,

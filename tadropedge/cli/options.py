@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import sys
-import typing
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,8 +28,8 @@ METHODS = (
 
 def load_plugins(modules: list[str] | None) -> list[str] | None:
     """Import the user's modules, also from the current folder, for what they add to the registries."""
-    if modules and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    if modules and (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
     for module in modules or ():
         try:
             importlib.import_module(module)
@@ -106,23 +104,17 @@ class LaboratoryOptions:
         return Laboratory(data, architecture, **{name: getattr(self, name) for name in settings})
 
 
-def unfolded(command: Callable[..., None]) -> Callable[..., None]:
-    """Give typer the fields of a parameter that is a dataclass as options of their own."""
-    hints = typing.get_type_hints(command, include_extras=True)
-    records = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    parameters = []
-    for one in inspect.signature(command).parameters.values():
-        of = inspect.signature(records[one.name]).parameters.values() if one.name in records else [one]
-        owner = typing.get_type_hints(records.get(one.name, command), include_extras=True)
-        parameters += [each.replace(kind=each.KEYWORD_ONLY, annotation=owner[each.name]) for each in of]
+def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Show typer the fields of the parameter ``options: LaboratoryOptions`` of ``command`` as options of their own."""
+    own, shared = (inspect.signature(call, eval_str=True).parameters for call in (command, LaboratoryOptions))
 
     @wraps(command)
     def gathered(**given: Any) -> None:
-        made = {name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in records.items()}
-        command(**made, **given)
+        command(options=LaboratoryOptions(**{name: given.pop(name) for name in shared}), **given)
 
-    gathered.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    gathered.__annotations__ = {each.name: each.annotation for each in parameters}
+    merged = [each for name in own for each in (shared.values() if name == "options" else [own[name]])]
+    gathered.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
+    gathered.__annotations__ = {each.name: each.annotation for each in merged}
     return gathered
 
 

@@ -9,13 +9,13 @@ from typing import Annotated
 from typer import Option
 
 from tadropedge.cli.app import app
-from tadropedge.cli.options import METHODS, Gamma_, Json_, KeepProb_, LaboratoryOptions, unfolded
+from tadropedge.cli.options import METHODS, Gamma_, Json_, KeepProb_, LaboratoryOptions, with_laboratory_options
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError
 
 
 @app.command("train")
-@unfolded
+@with_laboratory_options
 def train_command(
     *,
     method: Annotated[str, Option(help=METHODS)] = "cdf",
