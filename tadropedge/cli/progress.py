@@ -35,8 +35,9 @@ def live_progress(quiet: bool, kept: str = "") -> Iterator[Report]:
         else:
             yield plain_log()
     except KeyboardInterrupt:
-        if kept:
-            print(f"\nstopped; {kept}. Go on with: {command_line()}", file=sys.stderr)
+        if not kept:
+            raise
+        print(f"\nstopped; {kept}. Go on with: {command_line()}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 
