@@ -84,7 +84,7 @@ def load_clusters(
     check_integer("features", features, least=1)
     if check_integer("nodes", nodes, least=1) < check_integer("per_class", per_class, least=1) + 3:
         raise TadropedgeError(
-            f"nodes={nodes} a cluster are too few for per_class={per_class}: take three more at least"
+            f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
         )
     random = np.random.default_rng(check_integer("seed", seed, least=0))
     label = np.arange(clusters * nodes) // nodes
