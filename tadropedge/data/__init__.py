@@ -56,4 +56,3 @@ source-localization, karate, clusters (did you mean 'karate'?)
         lookup(f"option of {name}", key, taken)
     # Datasets that need no files have no use for the folder, and no quarrel with it.
     return loader(**options, **({"root": root} if "root" in taken else {}))
-

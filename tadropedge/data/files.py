@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tadropedge.data.arrays import read_arrays
-from tadropedge.data.contents import Contents
+from tadropedge.data.arrays import Contents, read_arrays
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.saved import read_saved

@@ -53,7 +53,7 @@ def load_planetoid(
     ``normalize`` divides each row of features by its sum. Nodes that have no row in the files (15 in CiteSeer)
     have features of zero and no label.
     """
-    make_split = lookup("split", split, {"full": _full, "public": _public, "random": None})
+    lookup("split", split, dict.fromkeys(("full", "public", "random")))
     folder = lookup("dataset", name.lower(), NAMES)
     raw = _raw(folder, root)
     fetch_planetoid(folder, raw, [f"ind.{folder.lower()}.{file}" for file in FILES])
@@ -66,7 +66,7 @@ def load_planetoid(
         labels=labels,
         num_classes=files.ally.shape[1],
         level="node",
-        split=make_split(files) if make_split else random_split(labels, per_class, seed=seed),
+        split=random_split(labels, per_class, seed=seed) if split == "random" else _published(files, split),
         gamma=GAMMA[folder],
     )
 
@@ -173,16 +173,9 @@ def _labels(files: Files) -> Tensor:
     return torch.from_numpy(labels)
 
 
-def _full(files: Files) -> Split:
-    return _cut(files, len(files.ally) - NUM_VAL)
-
-
-def _public(files: Files) -> Split:
-    return _cut(files, len(files.y))
-
-
-def _cut(files: Files, train: int) -> Split:
-    """The first ``train`` nodes, the 500 after them, and the test nodes in increasing order."""
+def _published(files: Files, split: str) -> Split:
+    """The first nodes (all that leave 500, or those of ``y``), the 500 after them, and the test nodes in order."""
+    train = len(files.y) if split == "public" else len(files.ally) - NUM_VAL
     if train < 1 or train + NUM_VAL > len(files.ally):
         raise TadropedgeError(
             f"{len(files.ally)} labelled nodes are too few for {max(train, 1)} training and {NUM_VAL} validation nodes"

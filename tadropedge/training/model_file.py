@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.data.dataset import BACKBONES, Dataset
+from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError, as_integer, lookup, show
 from tadropedge.files import existing, write_atomic
 from tadropedge.nn.backbones import Backbone
@@ -99,7 +99,7 @@ class SavedModel:
     def _check(self, dataset: Dataset) -> None:
         """Check that the dataset is of the kind the model was trained on."""
         name, backbone = dataset.name, self.architecture.backbone
-        if (backbone == BACKBONES["graph"]) != (dataset.level == "graph"):
+        if (backbone == "gcnn") != (dataset.level == "graph"):
             raise TadropedgeError(f"{name} is a {dataset.level}-level task: a {backbone} model cannot predict on it")
         if dataset.num_features != self.num_features:
             raise TadropedgeError(f"the model expects {self.num_features} features, {name} has {dataset.num_features}")
@@ -199,7 +199,7 @@ def _model(settings: dict[str, Any], state: dict[str, Tensor]) -> SavedModel:
     lookup("normalization", trial.normalization, NORMALIZATIONS)
     for name, least in (("num_features", 1), ("num_classes", 2), ("best_epoch", 0)):
         _check_count(name, known[name], least)
-    if architecture.backbone == BACKBONES["graph"]:
+    if architecture.backbone == "gcnn":
         _check_count("num_nodes of a graph-level model", known["num_nodes"], 1)
     for name in ("layers", "hidden", "order"):
         _check_count(name, getattr(architecture, name), 0)
