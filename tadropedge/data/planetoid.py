@@ -48,7 +48,7 @@ def load_planetoid(
 
     * ``full``, the paper's: test is ``test.index``, validation the last 500 of ``ally``, training all before them;
     * ``public``: the same test nodes, training the first ``len(y)`` nodes, validation the 500 after them;
-    * ``random``: ``per_class`` labels a class, then 500 and 1000 of the others, drawn from ``seed``.
+    * ``random``: ``per_class`` labels per class, then 500 and 1000 of the others, drawn from ``seed``.
 
     ``normalize`` divides each row of features by its sum. Nodes that have no row in the files (15 in CiteSeer)
     have features of zero and no label.
@@ -84,7 +84,7 @@ def _raw(folder: str, root: str | Path | None) -> Path:
     return data_root(root) / "planetoid" / folder / "raw"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Files:
     """The contents of the files, checked against each other; ``x`` itself is the head of ``allx``."""
 
@@ -116,7 +116,7 @@ def _read(raw: Path, prefix: str) -> Files:
             f"ind.{prefix}.test.index: expected {len(ty)} distinct nodes from {first} to {last}, "
             f"got {len(test)} from {test.min()} to {test.max()}"
         )
-    return Files(tx, allx, y, ty, ally, graph, test)
+    return Files(tx=tx, allx=allx, y=y, ty=ty, ally=ally, graph=graph, test=test)
 
 
 def _matrix(path: Path) -> sp.csr_matrix:

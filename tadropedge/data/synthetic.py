@@ -51,8 +51,8 @@ def load_clusters(
 
     Centres are random unit vectors c_k in ``features`` dimensions; node i of class k has x_i = c_k + noise · n_i with
     n_i normal. Neither trivial nor hopeless: a linear classifier finds 0.31 of the test labels from the features alone
-    and 0.81 from features averaged over two hops (mean of ten seeds). ``per_class`` labels a class train; of the rest
-    a third chooses and two thirds judge. All of it is a pure function of ``seed``.
+    and 0.81 from features averaged over two hops (mean of ten seeds). ``per_class`` labels per class train; of the
+    rest a third chooses and two thirds judge. All of it is a pure function of ``seed``.
 
     >>> load_clusters(clusters=3, nodes=20).split
     Split(train=15, val=15, test=30)
