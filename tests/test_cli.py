@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -183,10 +184,13 @@ def test_a_folder_that_cannot_be(tmp_path):
 def struck(blow, moment, *arguments):
     """Run a command, send it a signal when it has said ``moment``, and return its exit code and its last words."""
     with command(*arguments) as process:
+        guard = threading.Timer(120, process.kill)  # a command that hangs ends the wait, too
+        guard.start()
         said = next((line for line in process.stderr if moment in line), None)
         assert said is not None, f"the command ended before it said {moment!r}"
         process.send_signal(blow)
         rest = process.stderr.read()
+        guard.cancel()
         return process.wait(timeout=60), rest
 
 

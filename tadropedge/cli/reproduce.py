@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,9 @@ def reproduce_command(
     command = shlex.join(["tadropedge", "reproduce", name, *chosen, "--device", device, "--seed", str(seed)])
     place = chosen_device(device)
     with live_progress(as_json, kept="what is finished is kept") as report:
-        run = Run(out, preset, place, data_root, seed, parts or (), again, command, report, _say)
+        run = Run(
+            out, preset, place, data_root, seed, parts or (), again, command, report, partial(print, file=sys.stderr)
+        )
         document = reproduce(name, run)
     mine = {item: document[item] for item in names if item in document}
     if as_json:
@@ -58,7 +61,3 @@ def reproduce_command(
         return
     show_verdicts(mine)
     print(f"report: {out / 'report.html'}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -41,9 +41,9 @@ def load_file(
 ) -> Dataset:
     """Load a user's own node-level data: ``.npz``, ``.pt``, or an edge list with a table of ``nodes``.
 
-    ``split``: ``"file"``, the file's own; ``"random"``, ``per_class`` labels per class and of the rest a third, at
-    most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first where there is one, else the
-    second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
+    ``split``: ``"file"``, the file's own; ``"random"``, ``per_class`` labels per class, and of the rest a third, at
+    most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first where there is one, else
+    the second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
     """
     path = existing(path)
     try:
