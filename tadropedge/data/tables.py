@@ -63,8 +63,9 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
     labels: list[str] = []
     with readable_text(path):
         table = table_cells(path, (3, None), "at least 3 columns (id, features, label)")
-        skip = bool(table) and (_is_header(table[0][1]) if header is None else header)
-        for number, (node, *features, label) in table[skip:]:
+        if header is None:  # a first line without a number where features stand
+            header = bool(table) and all(cell and _number(cell) is None for cell in table[0][1][1:-1])
+        for number, (node, *features, label) in table[int(header) :]:
             where = f"{path.name}:{number}"
             if not node:
                 raise TadropedgeError(f"{where}: empty node id")
@@ -77,10 +78,6 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
     integers = all(INTEGER.fullmatch(name) for name in first_line)
     ids = tuple(int(name) for name in first_line) if integers else tuple(first_line)
     return NodeTable(ids, np.stack(rows), *_classes(labels, path.name))
-
-
-def _is_header(cells: list[str]) -> bool:
-    return all(cell and _number(cell) is None for cell in cells[1:-1])
 
 
 def _number(cell: str) -> float | None:
