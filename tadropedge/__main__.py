@@ -9,10 +9,11 @@ def main() -> None:
     """Run the command line; errors are one line and exit code 2."""
     try:
         from tadropedge.cli import run
-    except ImportError as error:
+
+        run()
+    except ModuleNotFoundError as error:  # also of a package that a command imports when it runs
         print(f"error: the command line needs more packages ({error}): pip install 'tadropedge[lab]'", file=sys.stderr)
         sys.exit(2)
-    run()
 
 
 if __name__ == "__main__":

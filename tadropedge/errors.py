@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:  # bad names are answered before torch is loaded
@@ -43,6 +44,23 @@ def lookup(kind: str, name: object, table: Mapping[str, T]) -> T:
     close = difflib.get_close_matches(str(name), table, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise TadropedgeError(f"unknown {kind} {name!r}; choose from {', '.join(table)}{hint}")
+
+
+def name_or_path(kind: str, name: str | Path, names: Iterable[str]) -> str | Path:
+    """One of ``names`` in small letters, or the path of a file: what has a folder or a suffix, or is there.
+
+    >>> name_or_path("dataset", "Cora", ["cora"]), str(name_or_path("dataset", "my/graph", ["cora"]))
+    ('cora', 'my/graph')
+    >>> name_or_path("dataset", "coar", ["cora"])
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: unknown dataset 'coar'; choose from cora (did you mean 'cora'?)
+    """
+    table, path = {each: each for each in names}, Path(name)
+    if isinstance(name, str) and name.lower() in table:
+        return name.lower()
+    if isinstance(name, Path) or path.suffix or path.name != name or path.is_file():
+        return path
+    return lookup(kind, name.lower(), table)
 
 
 def check_probability(name: str, value: Tensor) -> Tensor:

@@ -18,13 +18,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tadropedge.errors import TadropedgeError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 # A first line made of these words alone is a header, unless a later line repeats one of them as an id.
 HEADER_WORDS = {
@@ -89,13 +91,13 @@ def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bo
     (``007`` is 7); otherwise ids are strings in alphabetical order.
     """
     path = existing(path)
-    with readable(path):
+    with readable_text(path):
         fast = _read_integers(path, header)
         return fast if fast is not None else _read_lines(path, header, weighted)
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def readable_text(path: Path) -> Iterator[None]:
     """Say it in one line where ``path`` turns out to be no text."""
     try:
         yield
@@ -139,6 +141,23 @@ def split_cells(text: str, delimiter: str | None) -> list[str]:
     return [cell.strip() for cell in text.split(delimiter)]
 
 
+def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str) -> list[tuple[int, list[str]]]:
+    """The cells of every line with its number, as many on each as on the first: within ``bounds``, which ``wanted``."""
+    rows: list[tuple[int, list[str]]] = []
+    delimiter: str | None = None
+    for number, text in data_lines(path):
+        if not rows:
+            delimiter = delimiter_of(path, text)
+        cells = split_cells(text, delimiter)
+        columns = len(rows[0][1]) if rows else len(cells)
+        within = bounds[0] <= columns <= (bounds[1] or columns)
+        if not within or len(cells) != columns:
+            expected = f"{columns} columns" if within else wanted
+            raise TadropedgeError(f"{path.name}:{number}: expected {expected}, got {len(cells)}")
+        rows.append((number, cells))
+    return rows
+
+
 def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     """The common case, two columns of integers, at NumPy's speed; ``None`` when the file is not that."""
     lines = (text for _, text in data_lines(path))
@@ -168,21 +187,10 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
 
 def _read_lines(path: Path, header: bool | None, weighted: bool) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
-    rows: list[tuple[int, list[str]]] = []
-    delimiter: str | None = None
-    for number, text in data_lines(path):
-        where = f"{path.name}:{number}"
-        if not rows:
-            delimiter = delimiter_of(path, text)
-        cells = split_cells(text, delimiter)
-        columns = len(rows[0][1]) if rows else len(cells)
-        if columns < 2 or (weighted and columns > 3):
-            raise TadropedgeError(f"{where}: expected 2 or 3 columns (source, target, weight), got {columns}")
-        if len(cells) != columns:
-            raise TadropedgeError(f"{where}: expected {columns} columns, got {len(cells)}")
+    rows = table_cells(path, (2, 3 if weighted else None), "2 or 3 columns (source, target, weight)")
+    for number, cells in rows:
         if not cells[0] or not cells[1]:
-            raise TadropedgeError(f"{where}: empty node id")
-        rows.append((number, cells))
+            raise TadropedgeError(f"{path.name}:{number}: empty node id")
     if rows and _has_header(rows, header):
         rows.pop(0)
     if not rows:
@@ -239,7 +247,9 @@ def read_npz(path: str | Path) -> ArrayGraph:
                 nodes = arrays["num_nodes"].item() if "num_nodes" in keys else None
                 return ArrayGraph(arrays["edge_index"], nodes, arrays["edge_weight"] if "edge_weight" in keys else None)
         if {"format", "shape", "data"} <= keys:
-            matrix = sp.load_npz(path)
+            from scipy.sparse import load_npz  # SciPy takes a while to import, and most graphs do without
+
+            matrix = load_npz(path)
             arcs, weight = matrix_arcs(matrix)
             return ArrayGraph(arcs, max(matrix.shape), weight)
     except (ValueError, TypeError, KeyError, OSError, EOFError, NotImplementedError, *DAMAGED) as error:

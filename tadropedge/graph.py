@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 import torch
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, as_integer, check_device, check_length, show
 from tadropedge.files import ArrayGraph, matrix_arcs, read_edge_list, read_npz
 from tadropedge.pattern import Pattern
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # SciPy, too, takes a while to import: it is where a matrix is needed
     import networkx as nx
+    import scipy.sparse as sp
     from torch_geometric.data import Data
 
 
@@ -133,7 +132,9 @@ class Graph:
         As everywhere in SciPy, repeated entries are summed and stored zeros are no edges. Input arcs are the
         remaining entries in row-major order.
         """
-        if not sp.issparse(matrix):
+        from scipy.sparse import issparse
+
+        if not issparse(matrix):
             raise TadropedgeError(f"expected a SciPy sparse matrix, got {show(matrix)}")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise TadropedgeError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
@@ -210,6 +211,8 @@ class Graph:
         >>> components.labels.tolist(), components.sizes.tolist()
         ([0, 0, 1, 2, 2, 3], [2, 1, 2, 1])
         """
+        from scipy.sparse.csgraph import connected_components
+
         count, labels = connected_components(self.adjacency(), directed=False)
         sizes = np.bincount(labels, minlength=count)
         return Components(
@@ -237,11 +240,13 @@ class Graph:
 
     def adjacency(self) -> sp.csr_matrix:
         """The symmetric weighted adjacency matrix A as SciPy CSR, float64 ``[N, N]``."""
+        from scipy.sparse import csr_matrix
+
         low, high = self.pairs.cpu().numpy()
         values = np.ones(self.num_edges) if self.weight is None else self.weight.cpu().numpy()
         rows, cols = np.concatenate((low, high)), np.concatenate((high, low))
         shape = (self.num_nodes, self.num_nodes)
-        return sp.csr_matrix((np.concatenate((values, values)), (rows, cols)), shape=shape)
+        return csr_matrix((np.concatenate((values, values)), (rows, cols)), shape=shape)
 
     def to_arcs(self, values: Tensor, loops: float | bool = 0.0) -> Tensor:
         """Spread per-pair ``values [..., M]`` over the input's own arcs ``[..., A]``; self-loops get ``loops``.

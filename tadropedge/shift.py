@@ -15,7 +15,7 @@ from tadropedge.pattern import Pattern
 from tadropedge.sparse import hush_beta_warning, sparse_product
 
 # A normalisation turns the kept edge values [..., M] (or [..., 2 M], each direction apart) and the pattern into
-# the values of the edges, of the same shape, and of the diagonal, [..., N].
+# the values of the edges, [..., M] where S is symmetric, else [..., 2 M], and of the diagonal, [..., N].
 Normalization = Callable[[Tensor, Pattern], tuple[Tensor, Tensor]]
 
 LANCZOS_STEPS = 10_000
@@ -135,8 +135,8 @@ def shift_operator(
     pattern = graph.pattern
     kept = _kept(graph, keep, dtype)
     edges, diagonal = normalize(kept, pattern)
-    symmetric = normalization != "random-walk" and edges.shape[-1] == pattern.num_pairs
-    source = pattern.pair_source if edges.shape[-1] == pattern.num_pairs else pattern.source
+    symmetric = edges.shape[-1] == pattern.num_pairs  # one value stands for both directions of an edge
+    source = pattern.pair_source if symmetric else pattern.source
     values = torch.cat((edges, diagonal), dim=-1).index_select(-1, source)
     return ShiftOperator(pattern, values, symmetric)
 

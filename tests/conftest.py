@@ -11,6 +11,8 @@ import torch
 
 from tadropedge.data.planetoid import citation_graph
 
+pytest.register_assert_rewrite("contracts")
+
 
 def data_root() -> Path:
     """The folder with real data: ``TADROPEDGE_DATA``, else ``../shared/data`` beside the project."""

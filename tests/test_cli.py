@@ -3,12 +3,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import tadropedge
 from tadropedge.cli import app
 from tadropedge.cli.progress import plain_log
 from tadropedge.data import load_dataset
@@ -155,10 +156,12 @@ def test_bad_input_names_the_fault(name, tmp_path, monkeypatch):
     assert not (tmp_path / "comparison" / "results.json").exists()
 
 
-def command(*arguments):
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-    arguments = [sys.executable, "-m", "tadropedge", *map(str, arguments)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+
+
+def command(*arguments, cwd=None):
+    return subprocess.Popen([sys.executable, "-m", "tadropedge", *map(str, arguments)], cwd=cwd, **PIPES)
 
 
 def test_the_process_ends_with_one_line_and_code_2(tmp_path):
@@ -178,29 +181,121 @@ def test_a_folder_that_cannot_be(tmp_path):
     assert len(err.strip().splitlines()) == 1
 
 
+def struck(blow, moment, *arguments):
+    """Run a command, send it a signal when it has said ``moment``, and return its exit code and its last words."""
+    with command(*arguments) as process:
+        guard = threading.Timer(120, process.kill)  # a command that hangs ends the wait, too
+        guard.start()
+        said = next((line for line in process.stderr if moment in line), None)
+        assert said is not None, f"the command ended before it said {moment!r}"
+        process.send_signal(blow)
+        rest = process.stderr.read()
+        guard.cancel()
+        return process.wait(timeout=60), rest
+
+
 def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     """Interrupted once, killed once, then left alone: the rows are those of an undisturbed run."""
     folder, _ = finished
     arguments = ["compare", "clusters", *QUICK, "--out", tmp_path / "again"]
-    for blow in (signal.SIGINT, signal.SIGKILL):
-        with command(*arguments) as process:
-            for line in process.stderr:  # the first line comes when the search begins
-                if "search" in line:
-                    break
-            time.sleep(0.3)
-            process.send_signal(blow)
-            rest = process.stderr.read()
-            process.wait(timeout=60)
-        if blow is signal.SIGINT and process.returncode == 130:
-            assert "Go on with: tadropedge compare clusters" in rest
+    code, rest = struck(signal.SIGINT, "search: 0 of 12", *arguments)
+    assert code == 130
+    assert "stopped; finished trials are kept. Go on with: tadropedge compare clusters" in rest
+    code, _ = struck(signal.SIGKILL, "search: 12 of 12", *arguments)
+    assert code == -signal.SIGKILL
     with command(*arguments) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
+    assert err.splitlines()[0] == "search: 12 of 12"  # the search was finished before the kill and is not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 
 
-def testplain_log_is_sparse_and_ends(capsys):
+# -- start-up -----------------------------------------------------------------------------------------
+
+QUICK_ANSWERS = {
+    "help": (["--help"], 0, "Usage: "),
+    "nothing": ([], 2, "Usage: "),
+    "version": (["--version"], 0, f"{tadropedge.__version__}\n"),
+    **{name: ([name, "--help"], 0, "Example: tadropedge") for name in ("compare", "train", "report", "weights")},
+    "reproduce": (["reproduce", "--help"], 0, "Example: tadropedge reproduce"),
+    "command": (["trian", "karate"], 2, "Did you mean 'train'?"),
+    "option": (["train", "karate", "--backbne", "gcn"], 2, "No such option: --backbne"),
+    "dataset": (["train", "karat"], 2, "error: unknown dataset 'karat'; choose from cora, "),
+    "graph": (["weights", "karat"], 2, "error: unknown dataset or file 'karat'; choose from cora, "),
+    "backbone": (["compare", "karate", "--backbone", "gnc"], 2, "error: unknown backbone 'gnc'; choose from gcn, "),
+    "item": (["reproduce", "tabel1"], 2, "error: unknown item of the paper 'tabel1'"),
+}
+WATCHED = """
+import atexit, sys
+from tadropedge.__main__ import main
+atexit.register(lambda: print("\\nslow:", *sorted({"torch", "numpy", "rich"} & set(sys.modules)), file=sys.stderr))
+main()
+"""
+
+
+@pytest.mark.parametrize("name", QUICK_ANSWERS)
+def test_help_and_typos_are_answered_before_anything_slow_is_imported(name, tmp_path):
+    arguments, code, words = QUICK_ANSWERS[name]
+    ended = subprocess.run([sys.executable, "-c", WATCHED, *arguments], cwd=tmp_path, **PIPES, check=False)
+    assert ended.returncode == code
+    assert words in ended.stdout + ended.stderr
+    assert ended.stderr.splitlines()[-1] == "slow:"
+
+
+def test_the_first_use_of_a_graph_needs_no_scipy():
+    code = "import sys, tadropedge; tadropedge.Graph.from_edge_index([[0], [1]]); print('scipy' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], **PIPES, check=True)
+    assert ended.stdout == "False\n"
+
+
+def test_missing_packages_are_one_line():
+    code = "import sys; sys.modules['optuna'] = None; from tadropedge.__main__ import main; main()"
+    ended = subprocess.run([sys.executable, "-c", code, "compare", "karate"], **PIPES, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: the command line needs more packages (")
+    assert ended.stderr.endswith("): pip install 'tadropedge[lab]'\n")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+# -- a user's own module ------------------------------------------------------------------------------
+
+PLUGIN = """
+from tadropedge.data import load_karate
+from tadropedge.registry import DATASETS
+
+def load_friends(seed=0):
+    return load_karate(seed)
+
+DATASETS["friends"] = load_friends
+"""
+
+
+def test_a_plugin_is_imported_before_names_are_looked_up(tmp_path):
+    (tmp_path / "my_data.py").write_text(PLUGIN)
+    with command("train", "friends", "--epochs", 2, "--plugin", "my_data", "--json", cwd=tmp_path) as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out)["dataset"] == "friends"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "(ModuleNotFoundError: No module named 'mine')"), ("1 / 0", "(ZeroDivisionError: division by zero)")],
+)
+def test_a_plugin_that_cannot_be_imported(tmp_path, content, words):
+    if content is not None:
+        (tmp_path / "mine.py").write_text(content)
+    with command("compare", "karate", "--plugin", "mine", cwd=tmp_path) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err == f"error: cannot import the plugin 'mine' {words}\n"
+
+
+# -- progress -----------------------------------------------------------------------------------------
+
+
+def test_the_plain_log_is_sparse_and_ends(capsys):
     line = plain_log()
     for done in range(11):
         line("search", done, 10)
@@ -208,8 +303,3 @@ def testplain_log_is_sparse_and_ends(capsys):
     assert shown[0] == "search: 0 of 10"
     assert shown[-1].startswith("search: 10 of 10")
     assert len(shown) <= 4
-
-
-def test_help_has_examples():
-    for name in ("compare", "train", "report"):
-        assert "Example: tadropedge" in " ".join(run(name, "--help").output.split())

@@ -83,11 +83,9 @@ def test_the_full_split_of_the_paper(real, name, sizes, unlabelled, gamma):
 
 
 def test_random_splits_of_the_real_set(real):
-    few = [load_planetoid("citeseer", real.parent, "random", per_class=5, seed=seed) for seed in (0, 0, 1)]
-    assert all(data.split.sizes == (30, 500, 1000) for data in few)
-    assert torch.equal(few[0].split.train, few[1].split.train)
-    assert not torch.equal(few[0].split.train, few[2].split.train)
-    assert torch.bincount(few[0].labels[few[0].split.train]).tolist() == [5] * 6
+    few = load_planetoid("citeseer", real.parent, "random", per_class=5)
+    assert few.split.sizes == (30, 500, 1000)
+    assert torch.bincount(few.labels[few.split.train]).tolist() == [5] * 6
 
 
 # -- a small set in the same format -------------------------------------------------------------------

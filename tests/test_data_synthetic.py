@@ -1,11 +1,10 @@
 import networkx as nx
 import numpy as np
-import pytest
 import scipy.sparse as sp
 import torch
 from torch_geometric.datasets import KarateClub
 
-from tadropedge import Graph, TadropedgeError
+from tadropedge import Graph
 from tadropedge.data.synthetic import load_clusters, load_karate
 
 
@@ -18,12 +17,9 @@ def test_karate_is_the_one_everybody_has():
     assert torch.equal(dataset.features, theirs.x)
 
 
-def test_the_split_of_karate_follows_from_the_seed():
-    one, same, other = load_karate(), load_karate(seed=0), load_karate(seed=1)
+def test_two_members_of_each_community_train():
+    one = load_karate()
     assert torch.bincount(one.labels[one.split.train]).tolist() == [2, 2, 2, 2]
-    assert torch.cat([part for _, part in one.split.parts()]).sort().values.tolist() == list(range(34))
-    assert torch.equal(one.split.train, same.split.train)
-    assert not torch.equal(one.split.train, other.split.train)
 
 
 def linear_accuracy(dataset, hops):
@@ -47,13 +43,6 @@ def test_clusters_are_neither_trivial_nor_hopeless():
     assert round(together, 2) == 0.81
 
 
-def test_clusters_follow_from_the_seed():
-    one, same, other = load_clusters(7), load_clusters(7), load_clusters(8)
-    assert one.graph.fingerprint == same.graph.fingerprint != other.graph.fingerprint
-    assert torch.equal(one.features, same.features)
-    assert torch.equal(one.split.val, same.split.val)
-
-
 def test_the_shape_of_clusters():
     dataset = load_clusters(0, clusters=3, nodes=10, features=4, inside=1.0, between=0.0, per_class=2)
     assert dataset.graph.num_edges == 3 * 45
@@ -62,18 +51,3 @@ def test_the_shape_of_clusters():
     exact = load_clusters(0, noise=0.0).features
     assert exact.unique(dim=0).shape[0] == 4
     assert torch.allclose(exact.norm(dim=1), torch.ones(240))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"clusters": 1}, "clusters must be a whole number of at least 2, got 1"),
-        ({"nodes": 6}, "nodes=6 a cluster are too few for per_class=5: take three more at least"),
-        ({"inside": -0.1}, "inside must be a probability"),
-        ({"features": 0}, "features must be a whole number"),
-        ({"seed": 0.5}, "seed must be a whole number of at least 0, got 0.5"),
-    ],
-)
-def test_settings_that_are_refused(settings, message):
-    with pytest.raises(TadropedgeError, match=message):
-        load_clusters(**settings)

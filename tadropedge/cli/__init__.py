@@ -1,4 +1,7 @@
-"""The command line: one file a command; importing this package registers them all."""
+"""The command line: one file per command; importing this package registers them all.
+
+Nothing here imports torch, or anything else that is slow, before a command runs: help and typos are answered at once.
+"""
 
 from __future__ import annotations
 

@@ -2,107 +2,54 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
+from typer import Option
 
 from tadropedge.cli.app import app
-from tadropedge.cli.options import (
-    Q_,
-    Backbone_,
-    Dataset_,
-    Device_,
-    Epochs_,
-    Hidden_,
-    Json_,
-    Laplacian_,
-    Layers_,
-    Nodes_,
-    Noise_,
-    Out_,
-    PerClass_,
-    PerLayer_,
-    Precision_,
-    Root_,
-    Seed_,
-    Selection_,
-    Split_,
-    data_options,
-    make_laboratory,
-)
-from tadropedge.cli.progress import live_progress
-from tadropedge.cli.show import show
-from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare, run_info, write_all
-from tadropedge.comparison.rows import Results
-from tadropedge.data import bayes_accuracy
-from tadropedge.method import Method, droppings
+from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, with_laboratory_options
+from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.method import Method
 
 
 @app.command("compare")
+@with_laboratory_options
 def compare_command(
-    dataset: Dataset_,
-    methods: Annotated[str, typer.Option("--methods", help=f"from {', '.join(droppings())}")] = ",".join(
-        DEFAULT_METHODS
-    ),
-    backbone: Backbone_ = None,
-    layers: Layers_ = None,
-    hidden: Hidden_ = None,
-    trials: Annotated[int, typer.Option("--trials", help="search trials a method")] = 100,
-    seeds: Annotated[int, typer.Option("--seeds", help="fresh seeds and splits a method")] = 20,
-    epochs: Epochs_ = 400,
-    laplacian: Laplacian_ = "combinatorial",
-    q: Q_ = None,
-    split: Split_ = None,
-    per_class: PerClass_ = None,
-    noise: Noise_ = None,
-    nodes: Nodes_ = None,
-    per_layer: PerLayer_ = False,
-    selection: Selection_ = "evaluation",
-    precision: Precision_ = "highest",
-    seed: Seed_ = 0,
-    device: Device_ = "auto",
-    data_root: Root_ = None,
-    storage: Annotated[str | None, typer.Option("--storage", help="Optuna storage URL (default: OUT/study.db)")] = None,
+    *,
+    methods: Annotated[str | None, Option(help=f"comma-separated: {METHODS} (default: the paper's)")] = None,
+    trials: Annotated[int, Option(help="search trials per method")] = 100,
+    seeds: Annotated[int, Option(help="fresh seeds and splits per method")] = 20,
+    options: LaboratoryOptions,
+    storage: Annotated[str | None, Option(help="Optuna storage URL (default: OUT/study.db)")] = None,
     out: Out_ = Path("comparison"),
     as_json: Json_ = False,
 ) -> None:
-    """Which edge dropping helps on this graph? Trains every method and says so, with numbers to trust.
+    """Which edge dropping helps on this graph? Trains every method and compares them, with error bars.
 
-    Killed at any moment, the same command goes on where it stopped.
+    If it is interrupted, run the same command again to resume.
 
     Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
     """
+    named = [Method.of(name.strip()).name for name in methods.split(",")] if methods else None
+    from tadropedge.cli.show import show
+    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare, run_info, write_all
+    from tadropedge.comparison.rows import Results
+    from tadropedge.data import bayes_accuracy
+
     started = time.monotonic()
-    plan = Plan([Method.of(name.strip()).name for name in methods.split(",")], trials, seeds, seed)
-    laboratory = make_laboratory(
-        dataset, split, data_root, seed, device, backbone, layers, hidden,
-        options=data_options(per_class, noise, nodes),
-        epochs=epochs, laplacian=laplacian, q=q, per_layer=per_layer, selection=selection, precision=precision,
-    )  # fmt: skip
+    plan = Plan(named or DEFAULT_METHODS, trials, seeds, options.seed)
+    laboratory = options.laboratory()
     out.mkdir(parents=True, exist_ok=True)
-    try:
-        with live_progress(as_json) as report:
-            rows = compare(laboratory, plan, storage or out / "study.db", report)
-    except KeyboardInterrupt:
-        again = shlex.join(["tadropedge", *sys.argv[1:]])
-        print(f"\nstopped; finished trials are kept. Go on with: {again}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    run = run_info(started, shlex.join(["tadropedge", *sys.argv[1:]]), laboratory)
-    run |= _bound(dataset, seed, data_options(per_class, noise, nodes))
+    with live_progress(as_json, kept="finished trials are kept") as report:
+        rows = compare(laboratory, plan, storage or out / "study.db", report)
+    run = run_info(started, command_line(), laboratory)
+    if laboratory.dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
+        run["bayes_accuracy"] = round(bayes_accuracy(options.seed, **options.data_options), 4)
     page = write_all(rows, run, out)
     show(Results(rows, run), as_json)
     if not as_json:
         if "bayes_accuracy" in run:
             print(f"Bayes-optimal accuracy on this graph: {run['bayes_accuracy']:.2%}")
         print(f"report: {page}")
-
-
-def _bound(dataset: str, seed: int, options: dict[str, Any]) -> dict[str, object]:
-    """The accuracy that no classifier can beat, where it is known."""
-    if dataset.lower() != "source-localization":
-        return {}
-    return {"bayes_accuracy": round(bayes_accuracy(seed, **options), 4)}

@@ -2,78 +2,127 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
-import typer
+from typer import Argument, Option
 
-from tadropedge.data import DATASETS, load_dataset
-from tadropedge.errors import TadropedgeError
-from tadropedge.training.config import Architecture
-from tadropedge.training.laboratory import Laboratory
+from tadropedge.errors import TadropedgeError, lookup, name_or_path
+from tadropedge.registry import DATASETS, NETWORKS, SCORES, STRATEGIES
 
-Dataset_ = Annotated[str, typer.Argument(help=f"one of {', '.join(DATASETS)}, or the path of your own data")]
-Backbone_ = Annotated[
-    str | None, typer.Option("--backbone", help="gcn, jknet, incepgcn, gcnn; default: what the data needs")
-]
-Layers_ = Annotated[int | None, typer.Option("--layers", help="graph convolutions (default 2; 1 for gcnn)")]
-Hidden_ = Annotated[int | None, typer.Option("--hidden", help="width (default 128; 32 for gcnn)")]
-Epochs_ = Annotated[int, typer.Option("--epochs", help="epochs of every training")]
-Laplacian_ = Annotated[str, typer.Option("--laplacian", help="combinatorial or normalized")]
-Q_ = Annotated[int | None, typer.Option("--q", help="clusters a component (default: the number of classes)")]
-Split_ = Annotated[str | None, typer.Option("--split", help="full, public or random, where the dataset offers them")]
-PerClass_ = Annotated[int | None, typer.Option("--per-class", help="labels a class of a random split")]
-Noise_ = Annotated[str | None, typer.Option("--noise", help="of source-localization: calibrated, stated or a number")]
-Nodes_ = Annotated[Path | None, typer.Option("--nodes", help="csv of features and labels beside your own edge list")]
-Seed_ = Annotated[int, typer.Option("--seed", help="everything random follows from it")]
-Device_ = Annotated[str, typer.Option("--device", help="auto, cpu or cuda")]
-Root_ = Annotated[Path | None, typer.Option("--data-root", help="folder with the datasets (or TADROPEDGE_DATA)")]
-Out_ = Annotated[Path, typer.Option("--out", help="folder for the results")]
-Json_ = Annotated[bool, typer.Option("--json", help="print results as JSON and nothing else")]
-PerLayer_ = Annotated[bool, typer.Option("--per-layer", help="a new subgraph for every layer")]
-Precision_ = Annotated[str, typer.Option("--precision", help="of matrix products: highest, or high (TF32 on a GPU)")]
-Selection_ = Annotated[str, typer.Option("--selection", help="kept model by validation loss in: evaluation, training")]
+if TYPE_CHECKING:
+    from tadropedge.training.laboratory import Laboratory
+
+METHODS = (
+    f"original, dropedge, [inverse-][SCORE-]RULE or NETWORK[+METHOD]; scores: {', '.join(SCORES)}; rules: "
+    f"{', '.join(name for name in STRATEGIES if name != 'uniform')}; networks: {', '.join(NETWORKS)}"
+)
+
+
+def load_plugins(modules: list[str] | None) -> list[str] | None:
+    """Import the user's modules, also from the current folder, for what they add to the registries."""
+    if modules and (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    for module in modules or ():
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            raise TadropedgeError(f"cannot import the plugin {module!r} ({type(error).__name__}: {error})") from error
+    return modules
+
+
+PLUGIN = "import your own module first, for what it adds to SCORES, STRATEGIES, NETWORKS or DATASETS; repeatable"
+Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
+Laplacian_ = Annotated[str, Option(help="combinatorial or normalized")]
+KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
+Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]
+Seed_ = Annotated[int, Option(help="everything random follows from it")]
+Device_ = Annotated[str, Option(help="auto, cpu or cuda")]
+Root_ = Annotated[Path | None, Option(help="folder with the datasets (or TADROPEDGE_DATA)")]
+Out_ = Annotated[Path, Option(help="folder for the results")]
+Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing else")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaboratoryOptions:
+    """What ``compare`` and ``train`` share: a dataset, a network, a device, and how to train."""
+
+    dataset: Annotated[str, Argument(help=f"one of {', '.join(DATASETS)}, or the path of your own data")]
+    backbone: Annotated[str | None, Option(help="gcn, jknet, incepgcn, gcnn (default: what the data needs)")] = None
+    layers: Annotated[int | None, Option(help="graph convolutions (default 2; 1 for gcnn)")] = None
+    hidden: Annotated[int | None, Option(help="width (default 128; 32 for gcnn)")] = None
+    epochs: Annotated[int, Option(help="epochs of every training")] = 400
+    laplacian: Laplacian_ = "combinatorial"
+    q: Annotated[int | None, Option("--q", help="clusters per component (default: the number of classes)")] = None
+    split: Annotated[str | None, Option(help="full, public or random, where the dataset offers them")] = None
+    per_class: Annotated[int | None, Option(help="labels per class of a random split")] = None
+    noise: Annotated[str | None, Option(help="of source-localization: calibrated, stated or a number")] = None
+    nodes: Annotated[Path | None, Option(help="csv of features and labels beside your own edge list")] = None
+    per_layer: Annotated[bool, Option("--per-layer", help="a new subgraph for every layer")] = False
+    selection: Annotated[str, Option(help="keep the model of least validation loss in: evaluation, training")] = (
+        "evaluation"
+    )
+    precision: Annotated[str, Option(help="of matrix products: highest, or high (TF32 on a GPU)")] = "highest"
+    seed: Seed_ = 0
+    device: Device_ = "auto"
+    data_root: Root_ = None
+    plugin: Plugin_ = None
+
+    def __post_init__(self) -> None:
+        # Before torch is loaded.
+        name_or_path("dataset", self.dataset, DATASETS)
+        if self.backbone is not None:
+            lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
+
+    @property
+    def data_options(self) -> dict[str, Any]:
+        """What was asked of the loader; a number may stand for the name of a noise."""
+        named: dict[str, Any] = {"per_class": self.per_class, "noise": self.noise, "nodes": self.nodes}
+        with suppress(TypeError, ValueError):
+            named["noise"] = float(self.noise)  # type: ignore[arg-type]
+        return {key: value for key, value in named.items() if value is not None}
+
+    def laboratory(self) -> Laboratory:
+        """The dataset on its device, with the network it needs where none is named."""
+        from tadropedge.data import load_dataset
+        from tadropedge.training.config import Architecture
+        from tadropedge.training.laboratory import Laboratory
+
+        device = chosen_device(self.device)
+        data = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options).to(device)
+        backbone = self.backbone or data.backbone
+        small = backbone == "gcnn"
+        architecture = Architecture(backbone, self.layers or (1 if small else 2), self.hidden or (32 if small else 128))
+        settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision")
+        return Laboratory(data, architecture, **{name: getattr(self, name) for name in settings})
+
+
+def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Show typer the fields of the parameter ``options: LaboratoryOptions`` of ``command`` as options of their own."""
+    own, shared = (inspect.signature(call, eval_str=True).parameters for call in (command, LaboratoryOptions))
+
+    @wraps(command)
+    def gathered(**given: Any) -> None:
+        command(options=LaboratoryOptions(**{name: given.pop(name) for name in shared}), **given)
+
+    merged = [each for name in own for each in (shared.values() if name == "options" else [own[name]])]
+    gathered.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
+    gathered.__annotations__ = {each.name: each.annotation for each in merged}
+    return gathered
 
 
 def chosen_device(device: str) -> str:
     """``auto`` is a GPU where there is one; a device that is not here is refused."""
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device not in ("cpu", "cuda") or (device == "cuda" and not torch.cuda.is_available()):
-        raise TadropedgeError(
-            f"device {device!r} is not here; choose from auto, cpu{', cuda' if torch.cuda.is_available() else ''}"
-        )
-    return device
+    import torch
 
-
-def make_laboratory(
-    dataset: str,
-    split: str | None,
-    root: Path | None,
-    seed: int,
-    device: str,
-    backbone: str | None,
-    layers: int | None,
-    hidden: int | None,
-    *,
-    options: dict[str, Any],
-    **settings: Any,
-) -> Laboratory:
-    """The dataset on its device, with the backbone it needs where none is named."""
-    device = chosen_device(device)
-    data = load_dataset(dataset, root=root, split=split, seed=seed, **options).to(device)
-    backbone = backbone or data.backbone
-    small = backbone == "gcnn"
-    architecture = Architecture(backbone, layers or (1 if small else 2), hidden or (32 if small else 128))
-    return Laboratory(data, architecture, **settings)
-
-
-def data_options(per_class: int | None, noise: str | None, nodes: Path | None) -> dict[str, Any]:
-    """What was asked of the loader; a number may stand for the name of a noise."""
-    named: dict[str, Any] = {"per_class": per_class, "noise": noise, "nodes": nodes}
-    if noise is not None:
-        with suppress(ValueError):
-            named["noise"] = float(noise)
-    return {key: value for key, value in named.items() if value is not None}
+    here = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+    if device not in ("auto", *here):
+        raise TadropedgeError(f"device {device!r} is not here; choose from auto, {', '.join(here)}")
+    return here[-1] if device == "auto" else device

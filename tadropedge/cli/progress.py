@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from tadropedge.comparison.comparison import Report
+import typer
 
 SECONDS_BETWEEN_LINES = 5.0
+Report = Callable[[str, int, int], None]  # (phase, done, in all)
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["tadropedge", *sys.argv[1:]])
 
 
 @contextmanager
-def live_progress(quiet: bool) -> Iterator[Report]:
-    """A live display with the time left on a terminal, a line now and then elsewhere, nothing with ``--json``."""
-    if quiet:
-        yield lambda phase, done, total: None
-        return
-    if not sys.stderr.isatty():
-        yield plain_log()
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as display:
+def live_progress(quiet: bool, kept: str = "") -> Iterator[Report]:
+    """A live display with the time left on a terminal, a line now and then elsewhere, nothing with ``--json``.
+
+    Where some work is ``kept``, an interruption ends with a line that says so, and how to resume.
+    """
+    try:
+        if quiet:
+            yield lambda phase, done, total: None
+        elif sys.stderr.isatty():
+            with _display() as report:
+                yield report
+        else:
+            yield plain_log()
+    except KeyboardInterrupt:
+        if not kept:
+            raise
+        print(f"\nstopped; {kept}. Go on with: {command_line()}", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _display() -> Iterator[Report]:
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn())
+    times = (bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn())
+    with bars.Progress(*columns, *times, console=Console(stderr=True)) as display:
         tasks: dict[str, Any] = {}
 
         def shown(phase: str, done: int, total: int) -> None:

@@ -5,31 +5,29 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from tadropedge.cli.app import app
 from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, chosen_device
 from tadropedge.cli.progress import live_progress
-from tadropedge.cli.show import show_verdicts
-from tadropedge.paper.document import as_plain
 from tadropedge.paper.registry import ALL, ITEMS, named_items
-from tadropedge.paper.reproduce import Run, reproduce
 
 
 @app.command("reproduce")
 def reproduce_command(
-    name: Annotated[str, typer.Argument(help=f"one of {', '.join(ITEMS)}, {ALL}")],
-    preset: Annotated[str, typer.Option("--preset", help="quick: minutes on 2 cores; paper: all of it")] = "quick",
+    name: Annotated[str, Argument(help=f"one of {', '.join(ITEMS)}, {ALL}")],
+    preset: Annotated[str, Option(help="quick: minutes on 2 cores; paper: all of it")] = "quick",
     parts: Annotated[
         list[str] | None,
-        typer.Option("--part", help="a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"),
+        Option("--part", help="a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"),
     ] = None,
     again: Annotated[
         bool,
-        typer.Option("--again", help="make finished items again from the trainings and measurements that are kept"),
+        Option("--again", help="make finished items again from the trainings and measurements that are kept"),
     ] = False,
     seed: Seed_ = 0,
     device: Device_ = "auto",
@@ -39,30 +37,27 @@ def reproduce_command(
 ) -> None:
     """Make a table or figure of the paper, or all of them, and judge every claim.
 
-    Killed at any moment, the same command goes on where it stopped.
+    If it is interrupted, run the same command again to resume.
 
     Example: tadropedge reproduce table1 --preset quick --out reproduction
     """
     names = named_items(name)
-    # Folders are of this machine alone: they have no place in results.
+    from tadropedge.cli.show import show_verdicts
+    from tadropedge.paper.document import as_plain
+    from tadropedge.paper.reproduce import Run, reproduce
+
+    # Folders belong to this machine alone: they have no place in results.
     chosen = ["--preset", preset, *(word for part in parts or () for word in ("--part", part))]
     command = shlex.join(["tadropedge", "reproduce", name, *chosen, "--device", device, "--seed", str(seed)])
     place = chosen_device(device)
-    try:
-        with live_progress(as_json) as report:
-            run = Run(out, preset, place, data_root, seed, parts or (), again, command, report, _say)
-            document = reproduce(name, run)
-    except KeyboardInterrupt:
-        same = shlex.join(["tadropedge", *sys.argv[1:]])
-        print(f"\nstopped; what is finished is kept. Go on with: {same}", file=sys.stderr)
-        raise typer.Exit(130) from None
+    with live_progress(as_json, kept="what is finished is kept") as report:
+        run = Run(
+            out, preset, place, data_root, seed, parts or (), again, command, report, partial(print, file=sys.stderr)
+        )
+        document = reproduce(name, run)
     mine = {item: document[item] for item in names if item in document}
     if as_json:
         print(json.dumps(as_plain(mine)))
         return
     show_verdicts(mine)
     print(f"report: {out / 'report.html'}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tadropedge.cli.app import app
-from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, chosen_device
+from tadropedge.cli.options import Device_, Json_, Out_, Plugin_, Root_, Seed_, chosen_device
 from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup
 from tadropedge.registry import DATASETS, SCORES
 
@@ -50,6 +50,7 @@ def weights_command(
     device: Device_ = "cpu",
     data_root: Root_ = None,
     out: Out_ = Path("weights"),
+    plugin: Plugin_ = None,
     as_json: Json_ = False,
 ) -> None:
     """Which edges hold this graph together? Writes scores, a summary, pictures and a page to look into.
@@ -61,7 +62,7 @@ def weights_command(
     if kind is not None:
         print("warning: --kind is deprecated, use --score", file=sys.stderr)
         score = kind
-    lookup("score", score, SCORES)
+    lookup("score", score, dict.fromkeys(SCORES))  # not what it stands for, which would load torch
     named_or_file(graph)
 
     import torch

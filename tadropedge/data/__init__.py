@@ -12,7 +12,7 @@ from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
-from tadropedge.errors import lookup
+from tadropedge.errors import lookup, name_or_path
 from tadropedge.registry import DATASETS
 
 __all__ = [
@@ -48,15 +48,11 @@ def load_dataset(
     tadropedge.errors.TadropedgeError: unknown dataset 'karat'; choose from cora, citeseer, pubmed, \
 source-localization, karate, clusters (did you mean 'karate'?)
     """
-    own = isinstance(name, Path) or (name.lower() not in DATASETS and _is_path(name))
-    loader = partial(load_file, name) if own else lookup("dataset", str(name).lower(), DATASETS)
+    known = name_or_path("dataset", name, DATASETS)
+    loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
     taken = inspect.signature(loader).parameters
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}
     for key in options:
         lookup(f"option of {name}", key, taken)
     # Datasets that need no files have no use for the folder, and no quarrel with it.
     return loader(**options, **({"root": root} if "root" in taken else {}))
-
-
-def _is_path(name: str) -> bool:
-    return bool(Path(name).suffix) or Path(name).name != name or Path(name).is_file()

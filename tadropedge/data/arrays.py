@@ -1,67 +1,101 @@
-"""A graph with features and labels in an ``.npz`` file of plain arrays; :mod:`tadropedge.data.files` lists them."""
+"""What a user's own file holds, whatever its format; and the ``.npz`` format itself, plain arrays without pickles."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.data.contents import Contents, own_split
-from tadropedge.data.features import as_float32, checked_csr, csr_tensor
-from tadropedge.data.splits import PARTS
+from tadropedge.data.features import as_float32, csr_from_parts, csr_tensor
+from tadropedge.data.splits import PARTS, Split
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 
-CSR_PARTS = ("data", "indices", "indptr", "shape")
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """A graph, features ``[N, F]``, labels ``[N]``; ``split`` and ``class_names`` where the file has them."""
+
+    graph: Graph
+    features: Tensor
+    labels: Tensor
+    split: Split | None = None
+    class_names: tuple[str, ...] | None = None
 
 
 def read_arrays(path: Path) -> Contents:
-    """Read the arrays without unpickling anything."""
+    """Read an ``.npz`` file without unpickling anything; :mod:`tadropedge.data.files` lists the arrays."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, TypeError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise TadropedgeError(f"{path.name}: not an .npz file of plain arrays ({error})") from error
-    features, labels = _features(arrays), _labels(arrays)
-    if _has_parts(arrays, "adj"):
-        graph = Graph.from_scipy(_csr(arrays, "adj"))
-    else:
-        graph = Graph.from_file(path, num_nodes=None if "num_nodes" in arrays else features.shape[0])
-    return Contents(graph, features, labels, own_split({name: arrays.get(name) for name in PARTS}, features.shape[0]))
+
+    def graph(nodes: int) -> Graph:
+        adjacency = csr_from_parts(arrays, "adj")
+        if adjacency is not None:
+            return Graph.from_scipy(adjacency)
+        return Graph.from_file(path, num_nodes=None if "num_nodes" in arrays else nodes)
+
+    return contents_of(arrays, graph)
 
 
-def _has_parts(arrays: Arrays, prefix: str) -> bool:
-    return all(f"{prefix}_{part}" in arrays for part in CSR_PARTS)
+def contents_of(arrays: Mapping[str, Any], graph: Callable[[int], Graph], suffix: str = "") -> Contents:
+    """The contents of ``arrays`` named as :mod:`tadropedge.data.files` says; ``graph`` is told the number of nodes.
 
-
-def _csr(arrays: Arrays, prefix: str) -> sp.csr_matrix:
-    values, indices, indptr, shape = (arrays[f"{prefix}_{part}"] for part in CSR_PARTS)
-    return checked_csr(values, indices, indptr, np.atleast_1d(shape), prefix)
-
-
-def _features(arrays: Arrays) -> Tensor:
-    if _has_parts(arrays, "x"):
-        return csr_tensor(_csr(arrays, "x"))
-    if "x" not in arrays:
-        raise TadropedgeError(
-            "expected features: an array 'x' or the CSR parts x_data, x_indices, x_indptr and x_shape, "
-            f"found {', '.join(sorted(arrays)) or 'nothing'}"
-        )
-    return torch.from_numpy(as_float32(np.atleast_1d(arrays["x"]), "x"))
-
-
-def _labels(arrays: Arrays) -> Tensor:
+    ``suffix`` stands behind the names of the parts of the split.
+    """
+    found, sparse = ", ".join(sorted(arrays)) or "nothing", csr_from_parts(arrays, "x")
+    if sparse is None and "x" not in arrays:
+        csr = "the CSR parts x_data, x_indices, x_indptr and x_shape"
+        raise TadropedgeError(f"expected features: an array 'x' or {csr}, found {found}")
+    features = torch.from_numpy(as_float32(np.atleast_1d(arrays["x"]), "x")) if sparse is None else csr_tensor(sparse)
     if "y" not in arrays:
-        raise TadropedgeError(f"expected labels: an array 'y', found {', '.join(sorted(arrays)) or 'nothing'}")
-    if arrays["y"].dtype.kind not in "iu":
-        raise TadropedgeError(f"y must hold whole numbers, got {arrays['y'].dtype}")
-    return torch.from_numpy(np.atleast_1d(arrays["y"]).astype(np.int64))
+        raise TadropedgeError(f"expected labels: an array 'y', found {found}")
+    labels = np.atleast_1d(arrays["y"])
+    if labels.dtype.kind not in "iu":
+        raise TadropedgeError(f"y must hold whole numbers, got {labels.dtype}")
+    nodes = features.shape[0]
+    return Contents(
+        graph=graph(nodes),
+        features=features,
+        labels=torch.from_numpy(labels.astype(np.int64)),
+        split=own_split({name + suffix: arrays.get(name + suffix) for name in PARTS}, nodes),
+    )
+
+
+def own_split(parts: Mapping[str, Any], num_nodes: int) -> Split | None:
+    """The file's own split: index lists or masks ``[N]`` for train, val and test in this order, or ``None`` thrice.
+
+    >>> own_split({"train": [True, False, True, False], "val": [1], "test": [3]}, num_nodes=4).train.tolist()
+    [0, 2]
+    >>> own_split({"train": [0, 1], "val": [2], "test": None}, num_nodes=4)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: the split is not whole: there is no test
+    """
+    absent = [name for name, part in parts.items() if part is None]
+    if len(absent) == len(parts):
+        return None
+    if absent:
+        raise TadropedgeError(f"the split is not whole: there is no {' and no '.join(absent)}")
+    return Split(*(_indices(name, part, num_nodes) for name, part in parts.items()))
+
+
+def _indices(name: str, part: Any, num_nodes: int) -> Tensor:
+    try:
+        indices = torch.as_tensor(part)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TadropedgeError(f"{name} must be node indices or a mask, got {type(part).__name__}") from error
+    if indices.is_floating_point() or indices.is_complex():
+        raise TadropedgeError(f"{name} must be node indices or a mask, got {indices.dtype}")
+    if indices.dtype != torch.bool:
+        return indices.long()
+    if list(indices.shape) != [num_nodes]:
+        raise TadropedgeError(f"{name} is a mask of shape {list(indices.shape)}: expected [{num_nodes}]")
+    return indices.nonzero()[:, 0]

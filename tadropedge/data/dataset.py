@@ -12,9 +12,7 @@ from tadropedge.data.splits import Split, check_split, random_split, shuffled_sp
 from tadropedge.errors import TadropedgeError, check_device, lookup
 from tadropedge.graph import Graph
 
-__all__ = ["BACKBONES", "Dataset", "Split", "random_split", "row_normalized", "shuffled_split"]
-
-BACKBONES = {"node": "gcn", "graph": "gcnn"}  # the backbone each level needs
+__all__ = ["Dataset", "Split", "random_split", "row_normalized", "shuffled_split"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,12 +43,13 @@ class Dataset:
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        lookup("level", self.level, BACKBONES)
+        one = lookup("level", self.level, {"node": "node", "graph": "sample"})
+        parts = ((f"split.{name}", part) for name, part in self.split.parts())
+        for name, value in (("features", self.features), ("labels", self.labels), *parts):
+            check_device(name, value, self.graph.device, "the graph")
         _check_features(self.features, self.graph, self.level)
-        _check_labels(self)
-        for name, part in self.split.parts():
-            check_device(f"split.{name}", part, self.graph.device, "the graph")
-        check_split(self.split, self.labels, self.num_classes, "node" if self.level == "node" else "sample")
+        _check_labels(self, one)
+        check_split(self.split, self.labels, self.num_classes, one)
 
     @property
     def num_features(self) -> int:
@@ -60,7 +59,7 @@ class Dataset:
     @property
     def backbone(self) -> str:
         """The backbone this dataset needs: ``"gcn"`` for nodes, ``"gcnn"`` for signals on the graph."""
-        return BACKBONES[self.level]
+        return "gcn" if self.level == "node" else "gcnn"
 
     @property
     def device(self) -> torch.device:
@@ -70,11 +69,7 @@ class Dataset:
     def to(self, device: torch.device | str) -> Dataset:
         """Return the same dataset on another device."""
         return replace(
-            self,
-            graph=self.graph.to(device),
-            features=self.features.to(device),
-            labels=self.labels.to(device),
-            split=self.split.to(device),
+            self, **{name: getattr(self, name).to(device) for name in ("graph", "features", "labels", "split")}
         )
 
     def __repr__(self) -> str:
@@ -87,9 +82,8 @@ class Dataset:
 
 def _check_features(features: Tensor, graph: Graph, level: str) -> None:
     """Check layout, type, shape and that every value is a finite number."""
-    check_device("features", features, graph.device, "the graph")
-    layouts = (torch.strided, torch.sparse_csr) if level == "node" else (torch.strided,)
-    if features.layout not in layouts or features.dtype != torch.float32:
+    sparse = level == "node" and features.layout is torch.sparse_csr
+    if not (sparse or features.layout is torch.strided) or features.dtype != torch.float32:
         allowed = "dense or CSR" if level == "node" else "dense"
         raise TadropedgeError(f"features must be {allowed} float32, got {features.layout} of {features.dtype}")
     expected = "[N, F]" if level == "node" else "[S, N, F]"
@@ -97,35 +91,29 @@ def _check_features(features: Tensor, graph: Graph, level: str) -> None:
         raise TadropedgeError(
             f"features have shape {list(features.shape)}: expected {expected} with N = {graph.num_nodes} nodes"
         )
-    values = features if features.layout is torch.strided else features.values()
-    wrong = ~torch.isfinite(values)
-    if bool(wrong.any()):
-        first = tuple(wrong.nonzero()[0].tolist())
-        place = list(first) if features.layout is torch.strided else _csr_place(features, first[0])
-        raise TadropedgeError(f"features must be finite, got {float(values[first])} at position {place}")
+    values = features.values() if sparse else features
+    wrong = (~torch.isfinite(values)).nonzero()
+    if wrong.numel():
+        place = first = wrong[0].tolist()
+        if sparse:  # row and column of the stored entry, without making the matrix dense
+            row = int((features.crow_indices() <= first[0]).sum()) - 1
+            place = [row, int(features.col_indices()[first[0]])]
+        raise TadropedgeError(f"features must be finite, got {float(values[tuple(first)])} at position {place}")
 
 
-def _csr_place(features: Tensor, entry: int) -> list[int]:
-    """Row and column of a stored entry, without making the matrix dense."""
-    row = int((features.crow_indices() <= entry).sum()) - 1
-    return [row, int(features.col_indices()[entry])]
-
-
-def _check_labels(dataset: Dataset) -> None:
+def _check_labels(dataset: Dataset, one: str) -> None:
     """Check type, length and range of the labels."""
-    labels, classes = dataset.labels, dataset.num_classes
-    check_device("labels", labels, dataset.graph.device, "the graph")
-    count, owner = dataset.features.shape[0], "nodes" if dataset.level == "node" else "samples"
+    labels, classes, count = dataset.labels, dataset.num_classes, dataset.features.shape[0]
     if labels.dtype != torch.int64 or list(labels.shape) != [count]:
         raise TadropedgeError(
-            f"labels must be int64 of shape [{count}], one for each of the {count} {owner}, "
+            f"labels must be int64 of shape [{count}], one for each of the {count} {one}s, "
             f"got {labels.dtype} of shape {list(labels.shape)}"
         )
     if classes < 2:
         raise TadropedgeError(f"num_classes must be at least 2, got {classes}")
-    wrong = (labels < -1) | (labels >= classes)
-    if bool(wrong.any()):
-        place = int(wrong.nonzero()[0])
+    wrong = ((labels < -1) | (labels >= classes)).nonzero()
+    if wrong.numel():
+        place = int(wrong[0])
         raise TadropedgeError(
             f"labels run from 0 to {classes - 1}, and -1 for no label, got {int(labels[place])} at position {place}"
         )

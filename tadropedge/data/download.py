@@ -50,7 +50,9 @@ def fetch_planetoid(name: str, folder: Path, files: list[str]) -> None:
                 bar.note(file)
                 download_url(f"{Planetoid.url}/{file}", temporary, log=False)
                 bar.advance(1)
-            _check(name, [Path(temporary) / file for file in files])
+            content = b"".join((Path(temporary) / file).read_bytes() for file in files)
+            if hashlib.sha256(content).hexdigest() != CHECKSUMS[name]:
+                raise TadropedgeError(f"what was downloaded as {name} is not what was published: its checksum is wrong")
             for file in missing:
                 (Path(temporary) / file).replace(folder / file)
     except (OSError, HTTPException) as error:  # urllib's own errors are of the first kind
@@ -58,11 +60,3 @@ def fetch_planetoid(name: str, folder: Path, files: list[str]) -> None:
             f"{name} is not in '{folder}' and cannot be downloaded from {Planetoid.url} ({error}); "
             f"put these files there: {', '.join(missing)}"
         ) from error
-
-
-def _check(name: str, paths: list[Path]) -> None:
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    if digest.hexdigest() != CHECKSUMS[name]:
-        raise TadropedgeError(f"what was downloaded as {name} is not what was published: its checksum is wrong")

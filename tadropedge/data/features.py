@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError
 from tadropedge.pattern import INT32_LIMIT
 from tadropedge.sparse import hush_beta_warning
+
+CSR_PARTS = ("data", "indices", "indptr", "shape")
 
 
 def checked_csr(
@@ -34,6 +37,15 @@ def checked_csr(
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise TadropedgeError(f"{name}: not a CSR matrix of shape {shape} ({error})") from error
     return matrix
+
+
+def csr_from_parts(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> sp.csr_matrix | None:
+    """The matrix whose parts are called ``prefix_data`` and so on, where all of them are there."""
+    names = [f"{prefix}_{part}" for part in CSR_PARTS]
+    if not set(names) <= set(arrays):
+        return None
+    values, indices, indptr, shape = (arrays[name] for name in names)
+    return checked_csr(values, indices, indptr, np.atleast_1d(shape), prefix)
 
 
 def as_float32(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tadropedge.data.arrays import read_arrays
-from tadropedge.data.contents import Contents
+from tadropedge.data.arrays import Contents, read_arrays
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.saved import read_saved
@@ -42,9 +41,9 @@ def load_file(
 ) -> Dataset:
     """Load a user's own node-level data: ``.npz``, ``.pt``, or an edge list with a table of ``nodes``.
 
-    ``split``: ``"file"``, the file's own; ``"random"``, ``per_class`` labels a class and of the rest a third, at most
-    500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first where there is one, else the
-    second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
+    ``split``: ``"file"``, the file's own; ``"random"``, ``per_class`` labels per class, and of the rest a third, at
+    most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first where there is one, else
+    the second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
     """
     path = existing(path)
     try:

@@ -48,12 +48,12 @@ def load_planetoid(
 
     * ``full``, the paper's: test is ``test.index``, validation the last 500 of ``ally``, training all before them;
     * ``public``: the same test nodes, training the first ``len(y)`` nodes, validation the 500 after them;
-    * ``random``: ``per_class`` labels a class, then 500 and 1000 of the others, drawn from ``seed``.
+    * ``random``: ``per_class`` labels per class, then 500 and 1000 of the others, drawn from ``seed``.
 
     ``normalize`` divides each row of features by its sum. Nodes that have no row in the files (15 in CiteSeer)
     have features of zero and no label.
     """
-    make_split = lookup("split", split, {"full": _full, "public": _public, "random": None})
+    lookup("split", split, dict.fromkeys(("full", "public", "random")))
     folder = lookup("dataset", name.lower(), NAMES)
     raw = _raw(folder, root)
     fetch_planetoid(folder, raw, [f"ind.{folder.lower()}.{file}" for file in FILES])
@@ -66,7 +66,7 @@ def load_planetoid(
         labels=labels,
         num_classes=files.ally.shape[1],
         level="node",
-        split=make_split(files) if make_split else random_split(labels, per_class, seed=seed),
+        split=random_split(labels, per_class, seed=seed) if split == "random" else _published(files, split),
         gamma=GAMMA[folder],
     )
 
@@ -84,7 +84,7 @@ def _raw(folder: str, root: str | Path | None) -> Path:
     return data_root(root) / "planetoid" / folder / "raw"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Files:
     """The contents of the files, checked against each other; ``x`` itself is the head of ``allx``."""
 
@@ -116,7 +116,7 @@ def _read(raw: Path, prefix: str) -> Files:
             f"ind.{prefix}.test.index: expected {len(ty)} distinct nodes from {first} to {last}, "
             f"got {len(test)} from {test.min()} to {test.max()}"
         )
-    return Files(tx, allx, y, ty, ally, graph, test)
+    return Files(tx=tx, allx=allx, y=y, ty=ty, ally=ally, graph=graph, test=test)
 
 
 def _matrix(path: Path) -> sp.csr_matrix:
@@ -173,16 +173,9 @@ def _labels(files: Files) -> Tensor:
     return torch.from_numpy(labels)
 
 
-def _full(files: Files) -> Split:
-    return _cut(files, len(files.ally) - NUM_VAL)
-
-
-def _public(files: Files) -> Split:
-    return _cut(files, len(files.y))
-
-
-def _cut(files: Files, train: int) -> Split:
-    """The first ``train`` nodes, the 500 after them, and the test nodes in increasing order."""
+def _published(files: Files, split: str) -> Split:
+    """The first nodes (all that leave 500, or those of ``y``), the 500 after them, and the test nodes in order."""
+    train = len(files.y) if split == "public" else len(files.ally) - NUM_VAL
     if train < 1 or train + NUM_VAL > len(files.ally):
         raise TadropedgeError(
             f"{len(files.ally)} labelled nodes are too few for {max(train, 1)} training and {NUM_VAL} validation nodes"

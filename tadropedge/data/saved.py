@@ -13,9 +13,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.data.contents import Contents, own_split
-from tadropedge.data.features import as_float32, checked_csr, csr_tensor
-from tadropedge.data.splits import PARTS
+from tadropedge.data.arrays import Contents, contents_of
+from tadropedge.data.features import CSR_PARTS
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.sparse import hush_beta_warning
@@ -30,13 +29,10 @@ def read_saved(path: Path) -> Contents:
     for name in ("edge_index", "x", "y"):
         if not isinstance(values.get(name), Tensor):
             raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
-    features, labels = _features(values["x"]), values["y"]
-    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise TadropedgeError(f"y must hold whole numbers, got {labels.dtype}")
-    labels = labels[:, 0] if labels.dim() == 2 and labels.shape[1] == 1 else labels
-    graph = Graph.from_edge_index(values["edge_index"], features.shape[0], values.get("edge_weight"))
-    split = own_split({f"{name}_mask": values.get(f"{name}_mask") for name in PARTS}, features.shape[0])
-    return Contents(graph, features, labels.long(), split)
+    labels = values["y"][:, 0] if values["y"].dim() == 2 and values["y"].shape[1] == 1 else values["y"]
+    arrays = {**values, "y": labels.numpy(), **_features(values["x"])}
+    arcs = values["edge_index"], values.get("edge_weight")
+    return contents_of(arrays, lambda nodes: Graph.from_edge_index(arcs[0], nodes, arcs[1]), "_mask")
 
 
 def _saved(path: Path) -> dict[str, Any]:
@@ -77,17 +73,18 @@ def _admitted_only(*classes: Callable[..., Any]) -> Iterator[None]:
         torch.serialization.add_safe_globals(before)
 
 
-def _features(x: Tensor) -> Tensor:
-    """Dense as float32, sparse as CSR. A file may hold any indices, so SciPy checks them first."""
+def _features(x: Tensor) -> dict[str, Any]:
+    """Dense, or the parts of a CSR matrix. A file may hold any indices, so SciPy checks them before use."""
     if x.dim() != 2 or x.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
         raise TadropedgeError(f"x must be dense, COO or CSR of shape [N, F], got {x.layout} of shape {list(x.shape)}")
     if x.layout is torch.strided:
-        return torch.from_numpy(as_float32(x.numpy(), "x"))
+        return {"x": x.numpy()}
     if x.layout is torch.sparse_csr:
-        values, indices, indptr = x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()
-        return csr_tensor(checked_csr(values, indices, indptr, x.shape, "x"))
-    try:
-        matrix = sp.coo_matrix((x._values().numpy(), tuple(x._indices().numpy())), shape=tuple(x.shape))
-    except (ValueError, TypeError) as error:
-        raise TadropedgeError(f"x: not a COO matrix of shape {list(x.shape)} ({error})") from error
-    return csr_tensor(matrix.tocsr())
+        parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
+    else:
+        try:
+            matrix = sp.coo_matrix((x._values().numpy(), tuple(x._indices().numpy())), shape=tuple(x.shape)).tocsr()
+        except (ValueError, TypeError) as error:
+            raise TadropedgeError(f"x: not a COO matrix of shape {list(x.shape)} ({error})") from error
+        parts = (matrix.data, matrix.indices, matrix.indptr)
+    return {f"x_{name}": part for name, part in zip(CSR_PARTS, (*parts, tuple(x.shape)), strict=True)}

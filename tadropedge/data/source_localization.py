@@ -7,6 +7,7 @@ the noise leaves to be found, by anyone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,19 +32,11 @@ CALIBRATED_NOISE = 2.5e-3
 NOISES = {"calibrated": CALIBRATED_NOISE, "stated": STATED_NOISE}
 
 
-def spectral(adjacency: Array) -> Array:
-    """A over its largest eigenvalue: signals neither grow nor die out."""
-    shift: Array = adjacency / np.linalg.eigvalsh(adjacency)[-1]
-    return shift
-
-
-def degree(adjacency: Array) -> Array:
-    """D^-1/2 A D^-1/2."""
-    scale: Array = adjacency.sum(axis=1) ** -0.5
-    return scale[:, None] * adjacency * scale
-
-
-SHIFTS = {"spectral": spectral, "degree": degree}
+# How A becomes S: over its largest eigenvalue, so that signals neither grow nor die out; or D^-1/2 A D^-1/2.
+SHIFTS: dict[str, Callable[[Array], Array]] = {
+    "spectral": lambda A: A / np.linalg.eigvalsh(A)[-1],
+    "degree": lambda A: (A.sum(axis=1) ** -0.5)[:, None] * A * A.sum(axis=1) ** -0.5,
+}
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,6 @@ class SourceLocalization:
     def dataset(self) -> Dataset:
         """The samples as a graph-level dataset with features ``[S, N, 1]``."""
         signals, source = self.samples
-        parts = torch.arange(len(source)).split(list(self.sizes))
         return Dataset(
             name="source-localization",
             graph=self.graph,
@@ -125,7 +117,7 @@ class SourceLocalization:
             labels=torch.from_numpy(source),
             num_classes=self.communities,
             level="graph",
-            split=Split(*parts),
+            split=Split(*torch.arange(len(source)).split(list(self.sizes))),
         )
 
     def posterior(self, signals: Array) -> Array:

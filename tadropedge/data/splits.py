@@ -13,6 +13,7 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError, check_integer
 
 PARTS = ("train", "val", "test")
+Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,59 +35,52 @@ class Split:
 
     def parts(self) -> Iterator[tuple[str, Tensor]]:
         """Each part with its name."""
-        return zip(PARTS, (self.train, self.val, self.test), strict=True)
+        return ((name, getattr(self, name)) for name in PARTS)
 
     def to(self, device: torch.device | str) -> Split:
         """Return the same split on another device."""
-        return Split(self.train.to(device), self.val.to(device), self.test.to(device))
+        return Split(*(part.to(device) for _, part in self.parts()))
 
     def __repr__(self) -> str:
-        return "Split({}={}, {}={}, {}={})".format(
-            *(item for pair in zip(PARTS, self.sizes, strict=True) for item in pair)
-        )
+        return f"Split({', '.join(f'{name}={part.shape[0]}' for name, part in self.parts())})"
 
 
 def check_split(split: Split, labels: Tensor, num_classes: int, what: str) -> None:
     """Check ``split`` against ``labels``, the labels of all nodes or samples; ``what`` names one of them."""
-    for name, part in split.parts():
+    count = labels.shape[0]
+    owner = torch.full((count,), -1)  # the part that each node is in
+    for place, (name, part) in enumerate(split.parts()):
         if part.dtype != torch.int64 or part.dim() != 1 or not part.numel():
             raise TadropedgeError(
                 f"split.{name} must be a list of {what} indices (int64, not empty), "
                 f"got {part.dtype} of shape {list(part.shape)}"
             )
-        least, most = int(part.min()), int(part.max())
-        if least < 0 or most >= labels.shape[0]:
-            wrong = least if least < 0 else most
+        outside = part[(part < 0) | (part >= count)]
+        if outside.numel():
             raise TadropedgeError(
-                f"split.{name} holds the {what} {wrong}, but there are {labels.shape[0]}: "
-                f"indices run from 0 to {labels.shape[0] - 1}"
+                f"split.{name} holds the {what} {int(outside[0])}, but there are {count}: "
+                f"indices run from 0 to {count - 1}"
             )
         bare = part[labels[part] < 0]
         if bare.numel():
             raise TadropedgeError(f"split.{name} holds the {what} {int(bare[0])}, which has no label")
-    _check_disjoint(split, labels.shape[0], what)
-    counts = torch.bincount(labels[split.train], minlength=num_classes)
-    if bool((counts == 0).any()):
-        missing = int((counts == 0).nonzero()[0])
-        raise TadropedgeError(
-            f"class {missing} has no training {what}: split.train must hold one of each of the {num_classes} classes"
-        )
-
-
-def _check_disjoint(split: Split, count: int, what: str) -> None:
-    owner = torch.full((count,), -1)
-    for place, (name, part) in enumerate(split.parts()):
-        part = part.cpu()
-        taken = part[owner[part] >= 0]
+        here = part.cpu()
+        taken = here[owner[here] >= 0]
         if taken.numel():
-            first = int(taken[0])
+            other = PARTS[int(owner[taken[0]])]
             raise TadropedgeError(
-                f"the {what} {first} is in split.{PARTS[int(owner[first])]} and in split.{name}: parts must be disjoint"
+                f"the {what} {int(taken[0])} is in split.{other} and in split.{name}: parts must be disjoint"
             )
-        owner[part] = place
-        unique = int((owner == place).sum())
-        if unique < part.numel():
-            raise TadropedgeError(f"split.{name} holds {part.numel() - unique} {what} indices more than once")
+        owner[here] = place
+        repeated = len(here) - int((owner == place).sum())
+        if repeated:
+            raise TadropedgeError(f"split.{name} holds {repeated} {what} indices more than once")
+    missing = (torch.bincount(labels[split.train], minlength=num_classes) == 0).nonzero()
+    if missing.numel():
+        raise TadropedgeError(
+            f"class {int(missing[0])} has no training {what}: split.train must hold one of each of the "
+            f"{num_classes} classes"
+        )
 
 
 def random_split(
@@ -100,14 +94,13 @@ def random_split(
     """
     check_integer("per_class", per_class, least=1)
     order, classes = _shuffled(labels, seed)
-    train = np.concatenate([order[classes == kind][:per_class] for kind in range(classes.max() + 1)])
     counts = np.bincount(classes)
     if counts.min() < per_class:
         raise TadropedgeError(
             f"class {counts.argmin()} has {counts.min()} labelled nodes, which is less than per_class={per_class}"
         )
-    rest = order[~np.isin(order, train)]
-    return _cut(np.concatenate((train, rest)), (len(train), num_val, num_test))
+    train = np.concatenate([order[classes == kind][:per_class] for kind in range(len(counts))])
+    return _cut(np.concatenate((train, order[~np.isin(order, train)])), (len(train), num_val, num_test))
 
 
 def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0) -> Split:
@@ -128,7 +121,7 @@ def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0
     return _cut(np.concatenate((order[np.sort(first)], np.delete(order, first))), sizes)
 
 
-def _shuffled(labels: Tensor, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _shuffled(labels: Tensor, seed: int) -> tuple[Indices, Indices]:
     """The labelled nodes in a random order, and their classes."""
     if labels.dim() != 1:
         raise TadropedgeError(f"labels must be one class number for each node, got shape {list(labels.shape)}")
@@ -139,7 +132,7 @@ def _shuffled(labels: Tensor, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDA
     return order, known[order]
 
 
-def _cut(order: npt.NDArray[np.int64], sizes: tuple[int, int, int]) -> Split:
+def _cut(order: Indices, sizes: tuple[int, int, int]) -> Split:
     """The first, second and third run of ``order`` as a split, each sorted."""
     for name, size in zip(PARTS, sizes, strict=True):
         check_integer(f"the size of split.{name}", size, least=1)

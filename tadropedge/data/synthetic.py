@@ -11,36 +11,13 @@ from tadropedge.data.splits import random_split
 from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.graph import Graph
 
-# W. W. Zachary, An information flow model for conflict and fission in small groups, 1977: members of higher number
-# that each member met outside the club.
-FRIENDS = {
-    0: (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31),
-    1: (2, 3, 7, 13, 17, 19, 21, 30),
-    2: (3, 7, 8, 9, 13, 27, 28, 32),
-    3: (7, 12, 13),
-    4: (6, 10),
-    5: (6, 10, 16),
-    6: (16,),
-    8: (30, 32, 33),
-    9: (33,),
-    13: (33,),
-    14: (32, 33),
-    15: (32, 33),
-    18: (32, 33),
-    19: (33,),
-    20: (32, 33),
-    22: (32, 33),
-    23: (25, 27, 29, 32, 33),
-    24: (25, 27, 31),
-    25: (31,),
-    26: (29, 33),
-    27: (33,),
-    28: (31, 33),
-    29: (32, 33),
-    30: (32, 33),
-    31: (32, 33),
-    32: (33,),
-}
+# W. W. Zachary, An information flow model for conflict and fission in small groups, 1977: the members of
+# higher number that each member met outside the club, member by member.
+FRIENDS = (
+    "1 2 3 4 5 6 7 8 10 11 12 13 17 19 21 31 / 2 3 7 13 17 19 21 30 / 3 7 8 9 13 27 28 32 / 7 12 13 / 6 10 / 6 10 16 "
+    "/ 16 / / 30 32 33 / 33 / / / / 33 / 32 33 / 32 33 / / / 32 33 / 33 / 32 33 / / 32 33 / 25 27 29 32 33 / 25 27 31 "
+    "/ 31 / 29 33 / 33 / 31 33 / 32 33 / 32 33 / 32 33 / 33"
+)
 # The community of each member by modularity, as in T. N. Kipf and M. Welling's example, 2017.
 COMMUNITIES = "1111333101311100310101002200200200"
 
@@ -53,7 +30,7 @@ def load_karate(seed: int = 0) -> Dataset:
     >>> load_karate()
     Dataset('karate', num_nodes=34, num_edges=78, num_features=34, num_classes=4, level='node', split=(8, 10, 16))
     """
-    arcs = [(member, friend) for member, friends in FRIENDS.items() for friend in friends]
+    arcs = [(one, int(friend)) for one, friends in enumerate(FRIENDS.split("/")) for friend in friends.split()]
     labels = torch.tensor([int(digit) for digit in COMMUNITIES])
     split = random_split(labels, per_class=2, num_val=10, num_test=16, seed=seed)
     return Dataset("karate", Graph.from_edge_index(np.array(arcs).T), torch.eye(34), labels, 4, "node", split)
@@ -74,8 +51,8 @@ def load_clusters(
 
     Centres are random unit vectors c_k in ``features`` dimensions; node i of class k has x_i = c_k + noise · n_i with
     n_i normal. Neither trivial nor hopeless: a linear classifier finds 0.31 of the test labels from the features alone
-    and 0.81 from features averaged over two hops (mean of ten seeds). ``per_class`` labels a class train; of the rest
-    a third chooses and two thirds judge. All of it is a pure function of ``seed``.
+    and 0.81 from features averaged over two hops (mean of ten seeds). ``per_class`` labels per class train; of the
+    rest a third chooses and two thirds judge. All of it is a pure function of ``seed``.
 
     >>> load_clusters(clusters=3, nodes=20).split
     Split(train=15, val=15, test=30)
@@ -84,7 +61,7 @@ def load_clusters(
     check_integer("features", features, least=1)
     if check_integer("nodes", nodes, least=1) < check_integer("per_class", per_class, least=1) + 3:
         raise TadropedgeError(
-            f"nodes={nodes} a cluster are too few for per_class={per_class}: take three more at least"
+            f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
         )
     random = np.random.default_rng(check_integer("seed", seed, least=0))
     label = np.arange(clusters * nodes) // nodes

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tadropedge.data.contents import Contents
+from tadropedge.data.arrays import Contents
 from tadropedge.errors import TadropedgeError
-from tadropedge.files import INTEGER, data_lines, delimiter_of, existing, read_edge_list, readable, split_cells
+from tadropedge.files import INTEGER, existing, read_edge_list, readable_text, table_cells
 from tadropedge.graph import Graph
 
 UNKNOWN = ("", "-1")  # a node without a label
@@ -42,9 +42,12 @@ def read_table(path: Path, nodes: Path, header: bool | None) -> Contents:
     if missing:
         raise TadropedgeError(f"{path.name} names the node {missing[0]!r}, which {nodes.name} does not list")
     number = np.array([place[name] for name in names], dtype=np.int64)
-    graph = replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids)
-    features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
-    return Contents(graph, features, labels, class_names=table.class_names)
+    return Contents(
+        graph=replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids),
+        features=torch.from_numpy(table.features),
+        labels=torch.from_numpy(table.labels),
+        class_names=table.class_names,
+    )
 
 
 def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTable:
@@ -58,41 +61,23 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
     first_line: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []
     labels: list[str] = []
-    with readable(path):
-        for number, cells in _lines(path, header):
+    with readable_text(path):
+        table = table_cells(path, (3, None), "at least 3 columns (id, features, label)")
+        if header is None:  # a first line without a number where features stand
+            header = bool(table) and all(cell and _number(cell) is None for cell in table[0][1][1:-1])
+        for number, (node, *features, label) in table[int(header) :]:
             where = f"{path.name}:{number}"
-            if not cells[0]:
+            if not node:
                 raise TadropedgeError(f"{where}: empty node id")
-            if cells[0] in first_line:
-                raise TadropedgeError(f"{where}: node {cells[0]!r} was given on line {first_line[cells[0]]} already")
-            first_line[cells[0]] = number
-            rows.append(_features(cells[1:-1], where))
-            labels.append(cells[-1])
+            if first_line.setdefault(node, number) != number:
+                raise TadropedgeError(f"{where}: node {node!r} was given on line {first_line[node]} already")
+            rows.append(_features(features, where))
+            labels.append(label)
     if not rows:
         raise TadropedgeError(f"{path.name}: no nodes in the file")
     integers = all(INTEGER.fullmatch(name) for name in first_line)
     ids = tuple(int(name) for name in first_line) if integers else tuple(first_line)
     return NodeTable(ids, np.stack(rows), *_classes(labels, path.name))
-
-
-def _lines(path: Path, header: bool | None) -> list[tuple[int, list[str]]]:
-    """The cells of each line after the header, all of one length."""
-    lines = list(data_lines(path))
-    delimiter = delimiter_of(path, lines[0][1]) if lines else None
-    table = [(number, split_cells(text, delimiter)) for number, text in lines]
-    for number, cells in table:
-        if len(cells) < 3:
-            raise TadropedgeError(
-                f"{path.name}:{number}: expected at least 3 columns (id, features, label), got {len(cells)}"
-            )
-        if len(cells) != len(table[0][1]):
-            raise TadropedgeError(f"{path.name}:{number}: expected {len(table[0][1])} columns, got {len(cells)}")
-    skip = bool(table) and (_is_header(table[0][1]) if header is None else header)
-    return table[1:] if skip else table
-
-
-def _is_header(cells: list[str]) -> bool:
-    return all(cell and _number(cell) is None for cell in cells[1:-1])
 
 
 def _number(cell: str) -> float | None:

@@ -66,17 +66,14 @@ def relative_subgraph_degree(graph: Graph, clusters: Tensor, keep: Tensor | None
     check_graph(graph)
     sizes = _cluster_sizes(graph, clusters)
     low, high = clusters[graph.pairs]
-    values = (
-        torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device) if graph.weight is None else graph.weight
-    )
-    leaving = torch.where(low != high, values, 0.0)
+    leaving = (low != high).to(torch.float64) if graph.weight is None else graph.weight.where(low != high, 0.0)
     if keep is not None:
         check_length("keep", keep, graph.num_edges, "edge of the graph")
         check_device("keep", keep, graph.device, "the graph")
         leaving = leaving * keep
     counts = leaving.new_zeros((*leaving.shape[:-1], len(sizes)))
-    counts.scatter_add_(-1, low.expand_as(leaving), leaving)
-    counts.scatter_add_(-1, high.expand_as(leaving), leaving)
+    for end in (low, high):
+        counts.scatter_add_(-1, end.expand_as(leaving), leaving)
     return counts / sizes.sqrt()
 
 
@@ -136,8 +133,9 @@ def _cluster_sizes(graph: Graph, clusters: Tensor) -> Tensor:
     if clusters.dtype != torch.int64 or clusters.dim() != 1 or int(clusters.min()) < 0:
         raise TadropedgeError(f"clusters must be int64 numbers from 0, one for each node, got {clusters.dtype}")
     sizes = torch.bincount(clusters)
-    if not bool((sizes > 0).all()):
-        raise TadropedgeError(f"cluster {int((sizes == 0).nonzero()[0])} has no nodes: number the clusters from 0")
+    empty = (sizes == 0).nonzero()
+    if empty.numel():
+        raise TadropedgeError(f"cluster {int(empty[0])} has no nodes: number the clusters from 0")
     return sizes.to(torch.float64)
 
 

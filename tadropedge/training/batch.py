@@ -115,7 +115,7 @@ class Batch:
             self.epoch += 1
 
     def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
-        """One step of the optimiser; returns the training loss and, if it decides, the validation loss, ``[T]`` each."""
+        """One step of the optimiser; returns the training loss and, if it decides, that of validation, ``[T]`` each."""
         seen = self.learning
         step = Step(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
         logits, penalty = self.network.training(self.state, step)

@@ -1,0 +1,77 @@
+"""Every dataset that has a name, by the contract of datasets."""
+
+from contracts.datasets import DatasetContract
+
+from tadropedge.data import DATASETS
+
+
+class Citation(DatasetContract):
+    folder = "planetoid"
+    options = {"split": "random", "per_class": 5}
+    random = {"train", "val", "test"}
+    bad = {
+        "unknown split 'ful'; choose from full, public, random": {"split": "ful"},
+        "per_class must be a whole number of at least 1, got 0": {"per_class": 0},
+    }
+
+
+class TestCora(Citation):
+    name = "cora"
+
+
+class TestCiteSeer(Citation):
+    name = "citeseer"
+
+
+class TestPubMed(Citation):
+    name = "pubmed"
+
+
+class TestPublishedSplit(DatasetContract):
+    name = "cora"
+    folder = "planetoid"
+    options = {"split": "public"}
+
+
+class TestKarate(DatasetContract):
+    name = "karate"
+    random = {"train", "val", "test"}
+    covers = True
+    bad = {"unknown option of karate 'split'; choose from seed": {"split": "public"}}
+
+
+class TestClusters(DatasetContract):
+    name = "clusters"
+    random = {"pairs", "features", "train"}
+    covers = True
+    bad = {
+        "clusters must be a whole number of at least 2, got 1": {"clusters": 1},
+        "nodes=6 per cluster are too few for per_class=5: take three more at least": {"nodes": 6},
+        "inside must be a probability": {"inside": -0.1},
+        "features must be a whole number": {"features": 0},
+    }
+
+
+class TestSourceLocalization(DatasetContract):
+    name = "source-localization"
+    level = "graph"
+    random = {"pairs", "features", "labels"}
+    covers = True
+    bad = {
+        r"unknown noise 'calibratd'; choose from calibrated, stated \(did you mean": {"noise": "calibratd"},
+        "unknown noise None": {"noise": None},
+        "noise must be positive and finite, got 0.0": {"noise": 0.0},
+        "noise must be positive and finite, got nan": {"noise": float("nan")},
+        "nodes=51 cannot be divided into 5 equal communities": {"nodes": 51},
+        "communities must be a whole number of at least 2, got 1": {"communities": 1},
+        "times must be a whole number of at least 1": {"times": 0},
+        "each of sizes must be a whole number of at least 1, got 0": {"sizes": (100, 0, 5)},
+        "class [0-4] has no training sample": {"sizes": (1, 5, 5)},
+        "unknown normalization 'row'; choose from spectral, degree": {"normalization": "row"},
+        r"inside must be a probability in \[0, 1\], got 1.5": {"inside": 1.5},
+    }
+
+
+def test_every_dataset_has_its_contract():
+    found = [DatasetContract, *DatasetContract.__subclasses__(), *Citation.__subclasses__()]
+    assert {contract.name for contract in found if hasattr(contract, "name")} == set(DATASETS)
