@@ -28,7 +28,7 @@ from tadropedge.paper.judge import mean_and_error, ranking
 from tadropedge.paper.perturbation import Case, compare, distances, largest_component
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.trained_filters import feature_norm, features, movement, movement_row, trained_taps
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import shift_operator
 
 pytestmark = pytest.mark.usefixtures("one_thread")
