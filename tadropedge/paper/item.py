@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from tadropedge.data import load_dataset
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import lookup
 from tadropedge.paper.recipe import Recipe
+from tadropedge.publish.tables import Table as Table
 from tadropedge.search.study import open_storage
 
 REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "not reproduced", "cannot be as stated"
@@ -54,15 +55,6 @@ class Item:
     notes: list[str] = field(default_factory=list)
     complete: bool = True
     run: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table on a page: words only."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 def _silent(phase: str, done: int, total: int) -> None:

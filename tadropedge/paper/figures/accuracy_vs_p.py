@@ -9,8 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import INK, WIDTH
-from tadropedge.paper.figures.canvas import METHOD_COLOURS, look, png
+from tadropedge.publish.pictures import INK, METHOD_COLOURS, WIDTH, look, png
 
 Row = Mapping[str, Any]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import WIDTH
-from tadropedge.paper.figures.canvas import METHOD_COLOURS, look, png
+from tadropedge.publish.pictures import METHOD_COLOURS, WIDTH, look, png
 
 SHOWN = ("dropedge", "cutoff", "division", "cdf", "dropedge as cdf")
 

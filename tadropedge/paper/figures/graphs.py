@@ -13,10 +13,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import PALETTE, QUIET, WIDTH
 from tadropedge.graph import Graph
 from tadropedge.paper.clustered import Clustered, Spectrum
-from tadropedge.paper.figures.canvas import look, png
+from tadropedge.publish.pictures import PALETTE, QUIET, WIDTH, look, png
 
 Array = npt.NDArray[np.float64]
 

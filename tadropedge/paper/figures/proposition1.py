@@ -8,8 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import PALETTE, QUIET, WIDTH
-from tadropedge.paper.figures.canvas import look, png
+from tadropedge.publish.pictures import PALETTE, QUIET, WIDTH, look, png
 
 Row = Mapping[str, Any]
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import COLOURS, INK, QUIET, WIDTH
 from tadropedge.comparison.statistics import ALPHA
-from tadropedge.paper.figures.canvas import lines, look, png
+from tadropedge.publish.pictures import COLOURS, INK, QUIET, WIDTH, lines, look, png
 
 Row = Mapping[str, Any]
 

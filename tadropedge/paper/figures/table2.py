@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import WIDTH
-from tadropedge.paper.figures.canvas import lines, look, marks, png
+from tadropedge.publish.pictures import WIDTH, lines, look, marks, png
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -23,9 +22,9 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
             for row in rows:
                 if row["dataset"] != dataset:
                     continue
-                honest = {name: row[f"honest_{name}"] for name in ("low", "mean", "high")}
+                ends = (row["honest_low"], row["honest_mean"], row["honest_high"])
                 best = row["accuracy"] if row["source"] == "measured" else None
-                marks(axis, names.index(row["row"]), row["printed"], best, honest)
+                marks(axis, names.index(row["row"]), row["printed"], best, ends)
             axis.set_title(dataset)
         figure.supxlabel("test accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 %", fontsize=9)
         return {"table2": png(figure, "TADropEdge beside its competitors")}

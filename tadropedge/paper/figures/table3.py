@@ -7,8 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import QUIET, WIDTH
-from tadropedge.paper.figures.canvas import lines, look, marks, png
+from tadropedge.publish.pictures import QUIET, WIDTH, lines, look, marks, png
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -22,7 +21,8 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
             mine = [row for row in rows if row["noise"] == noise]
             lines(axis, methods)
             for row in mine:
-                marks(axis, methods.index(row["method"]), row["printed"], row["best_mean"], row["honest"])
+                ends = (row["honest"]["low"], row["honest"]["mean"], row["honest"]["high"])
+                marks(axis, methods.index(row["method"]), row["printed"], row["best_mean"], ends)
             bound = mine[0]
             axis.axvline(100 * bound["bayes"], color=QUIET, linewidth=1.1, linestyle=(0, (4, 3)))
             axis.axvspan(100 * bound["bayes_low"], 100 * bound["bayes_high"], color="#00000012", zorder=0)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import PALETTE, QUIET, WIDTH
-from tadropedge.paper.figures.canvas import METHOD_COLOURS, lines, look, png
+from tadropedge.publish.pictures import METHOD_COLOURS, PALETTE, QUIET, WIDTH, lines, look, png
 
 Row = Mapping[str, Any]
 

@@ -8,8 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import QUIET, WIDTH
-from tadropedge.paper.figures.canvas import METHOD_COLOURS, look, png
+from tadropedge.publish.pictures import METHOD_COLOURS, QUIET, WIDTH, look, png
 
 MARKERS = {"cdf": "o", "cutoff": "s", "division": "^"}
 

@@ -9,8 +9,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import INK, PALETTE, WIDTH
-from tadropedge.paper.figures.canvas import look, png
+from tadropedge.publish.pictures import INK, PALETTE, WIDTH, look, png
 
 Array = npt.NDArray[np.float64]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tadropedge.comparison.wording import p_value, percent, plus_minus, points
 from tadropedge.paper.figures.accuracy_vs_p import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.paired import BUDGETS, counted, gaps, metric, summary, surely_above, surely_below
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
+from tadropedge.publish.wording import p_value, percent, plus_minus, points
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.comparison.wording import NOTHING, p_value
 from tadropedge.paper.figures.convergence import draw
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
 from tadropedge.paper.paired import BUDGETS, UNDECIDED, Array, Gap, counted, gaps, surely_below
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Repeats, Tally
+from tadropedge.publish.wording import NOTHING, p_value
 from tadropedge.search.study import POINTS, Finished
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory

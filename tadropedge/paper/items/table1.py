@@ -15,7 +15,6 @@ from typing import Any
 import optuna
 
 from tadropedge.comparison.comparison import make_rows
-from tadropedge.comparison.results import plain
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.figures.table1 import draw
@@ -29,6 +28,7 @@ from tadropedge.search.space import Space
 from tadropedge.spectrum import LAPLACIANS
 from tadropedge.training.config import Architecture
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.typed import plain
 
 __all__ = ["run", "tables"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tadropedge.comparison.statistics import ALPHA
-from tadropedge.comparison.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.data.planetoid import NAMES
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Table, Verdict
 from tadropedge.paper.recipe import Recipe
+from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.search.protocol import adaptive
 
 Row = Mapping[str, Any]

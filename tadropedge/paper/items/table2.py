@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from tadropedge.comparison.statistics import honest_rows
-from tadropedge.comparison.wording import NOTHING, percent, plus_minus
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.document import read_document
 from tadropedge.paper.figures.table2 import draw
@@ -25,6 +24,7 @@ from tadropedge.paper.items.table2_claims import best_on_validation, judge, othe
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Search, Tally, UnfinishedError, fresh_columns, no_training, nothing
+from tadropedge.publish.wording import NOTHING, percent, plus_minus
 from tadropedge.search.protocol import adaptive, paper
 from tadropedge.search.spaces import method_space
 from tadropedge.training.baselines import MOST_STEPS

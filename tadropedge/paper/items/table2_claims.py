@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tadropedge.comparison.statistics import paired_difference
-from tadropedge.comparison.wording import percent, plus_minus, points
 from tadropedge.data.planetoid import NAMES
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Verdict
+from tadropedge.publish.wording import percent, plus_minus, points
 
 Row = Mapping[str, Any]
 

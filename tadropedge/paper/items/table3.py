@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.comparison.results import plain
 from tadropedge.comparison.statistics import Honest as Judged
 from tadropedge.comparison.statistics import honest_rows, verdict
-from tadropedge.comparison.wording import NOTHING, percent, plus_minus, points
 from tadropedge.data import SourceLocalization, bayes_accuracy
 from tadropedge.paper.figures.table3 import draw
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench, Item, Table, Verdict
@@ -23,10 +21,12 @@ from tadropedge.paper.judge import CLEAR, mean_and_error
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.stopwatch import Stopwatch
 from tadropedge.paper.trainings import Search, Tally
+from tadropedge.publish.wording import NOTHING, percent, plus_minus, points
 from tadropedge.search.protocol import Honest, adaptive, paper
 from tadropedge.search.space import Space
 from tadropedge.training.config import Architecture
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.typed import plain
 
 Row = dict[str, Any]
 
