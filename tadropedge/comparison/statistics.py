@@ -196,9 +196,9 @@ def verdict(rows: Mapping[str, Honest]) -> str:
 
     It does not depend on the order of the methods.
 
-    >>> accuracy = {"cdf": [0.83, 0.82, 0.85], "cutoff": [0.86, 0.86, 0.87]}
+    >>> accuracy = {"cdf": [0.83, 0.82, 0.85], "cutoff": [0.86, 0.86, 0.88]}
     >>> verdict(honest_rows(accuracy, {"cdf": [0.83, 0.83, 0.84], "cutoff": [0.83, 0.83, 0.84]}))
-    'cutoff is better than DropEdge by 3.00 ± 0.00 points; cdf cannot be told apart'
+    'cutoff is better than DropEdge by 3.33 ± 1.43 points; cdf cannot be told apart'
     """
     groups: dict[str | None, list[str]] = {}
     for method in sorted(rows, key=lambda method: (-abs(rows[method].difference or 0.0), method)):
