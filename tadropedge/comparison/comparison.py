@@ -60,31 +60,13 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
 
     base = open_storage(storage)
     table = run_search(
-        laboratory.train,
-        space,
-        plan.methods,
-        plan.trials,
-        plan.seed,
-        base,
-        name=name,
-        settings=settings,
-        batch=batch,
-        progress=told("search"),
-    )
+        laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
+        name=name, settings=settings, batch=batch, progress=told("search"),
+    )  # fmt: skip
     fresh = honest(
-        laboratory.train,
-        table,
-        space,
-        plan.seeds,
-        plan.seed,
-        base,
-        laboratory.kept_share,
-        splits=range(1, plan.seeds + 1),
-        name=name,
-        settings=settings,
-        batch=batch,
-        progress=told("retraining"),
-    )
+        laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
+        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch, progress=told("retraining"),
+    )  # fmt: skip
     return make_rows(laboratory, table, fresh)
 
 

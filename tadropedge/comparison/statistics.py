@@ -94,12 +94,11 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    numbers = _vector("values", values)
-    counts, means, errors = _moments(numbers)
+    counts, means, errors = _moments(_vector("values", values))
     count, mean, error = int(counts), float(means), float(errors)
     if count < 2:
         raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
-    half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error
+    half = stdtrit(count - 1, (1 + LEVEL) / 2).item() * error
     return Interval(mean=mean, low=mean - half, high=mean + half, count=count)
 
 
@@ -115,8 +114,7 @@ def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
     ours, theirs = _vector("values", values), _vector("reference", reference)
     if len(ours) != len(theirs):
         raise TadropedgeError(f"values and reference are paired, got {len(ours)} and {len(theirs)} replicates")
-    gaps = _gaps(ours, theirs)
-    return Difference(**vars(mean_interval(gaps)), p_value=float(_p_values(gaps)))
+    return Difference(**vars(mean_interval(_gaps(ours, theirs))), p_value=float(paired_p_values(ours, theirs)))
 
 
 def paired_p_values(values: Array, reference: Array) -> Array:
@@ -129,7 +127,11 @@ def paired_p_values(values: Array, reference: Array) -> Array:
     >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
     [1.0, 0.5]
     """
-    return _p_values(_gaps(values, reference))
+    count, mean, error = _moments(_gaps(values, reference))
+    t = np.abs(mean) / np.where(error > 0, error, 1.0)
+    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
+    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
+    return np.where(count < 2, np.nan, p_values)
 
 
 def holm(p_values: Accuracies) -> Array:
@@ -163,9 +165,9 @@ def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accu
     >>> rows["dropedge"].verdict is None
     True
     """
-    arrays = {method: _accuracies(method, values) for method, values in accuracy.items()}
-    references = {method: _accuracies(f"the reference of {method}", values) for method, values in reference.items()}
-    _check_replicates(arrays, references)
+    arrays = {method: _vector(method, values) for method, values in accuracy.items()}
+    references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
+    _check(arrays, references)
     rows = {method: _uncorrected(values, references.get(method)) for method, values in arrays.items()}
     tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
     for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
@@ -201,17 +203,17 @@ def verdict(rows: Mapping[str, Honest]) -> str:
     'cutoff is better than DropEdge by 3.33 ± 1.43 points; cdf cannot be told apart'
     """
     groups: dict[str | None, list[str]] = {}
-    for method in sorted(rows, key=lambda method: (-abs(rows[method].difference or 0.0), method)):
+    for method in sorted(rows):
         groups.setdefault(rows[method].outcome, []).append(method)
     clauses: list[str] = []
     for outcome in ("better", "worse"):
-        for method in groups.get(outcome, []):
+        for method in sorted(groups.get(outcome, []), key=lambda method: -abs(rows[method].difference or 0.0)):
             than = "" if clauses else " than DropEdge"  # named once
             clauses.append(f"{method} is {outcome}{than} by {rows[method].gap()}")
-    if undecided := groups.get("undecided"):
-        clauses.append(f"{listed(sorted(undecided))} cannot be told apart{'' if clauses else ' from DropEdge'}")
-    if failed := groups.get("failed"):
-        clauses.append(f"{listed(sorted(failed))} failed too often to be judged")
+    if "undecided" in groups:
+        clauses.append(f"{listed(groups['undecided'])} cannot be told apart{'' if clauses else ' from DropEdge'}")
+    if "failed" in groups:
+        clauses.append(f"{listed(groups['failed'])} failed too often to be judged")
     return "; ".join(clauses) or "no method was compared with DropEdge"
 
 
@@ -255,14 +257,6 @@ def _moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
     return count, mean, np.where(np.abs(off).max(axis=-1, initial=0.0) < ROUNDING, 0.0, error)
 
 
-def _p_values(gaps: Array) -> Array:
-    count, mean, error = _moments(gaps)
-    t = np.abs(mean) / np.where(error > 0, error, 1.0)
-    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
-    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
-    return np.where(count < 2, np.nan, p_values)
-
-
 def _vector(name: str, values: Accuracies) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -275,20 +269,16 @@ def _vector(name: str, values: Accuracies) -> Array:
     return array
 
 
-def _accuracies(name: str, values: Accuracies) -> Array:
-    array = _vector(name, values)
-    wrong = array[(array < 0) | (array > 1)]
-    if len(wrong):
-        raise TadropedgeError(f"accuracies of {name} must be shares in [0, 1], got {wrong[0]:g}")
-    return array
-
-
-def _check_replicates(arrays: Mapping[str, Array], references: Mapping[str, Array]) -> None:
-    """Every array must hold the same replicates, at least two, and every reference belong to a method."""
+def _check(arrays: Mapping[str, Array], references: Mapping[str, Array]) -> None:
+    """Every array must hold shares of the same replicates, at least two, and every reference belong to a method."""
+    named = {**arrays, **{f"the reference of {method}": values for method, values in references.items()}}
+    for name, values in named.items():
+        if len(wrong := values[(values < 0) | (values > 1)]):
+            raise TadropedgeError(f"accuracies of {name} must be shares in [0, 1], got {wrong[0]:g}")
     for method in references:
         if method not in arrays:
             raise TadropedgeError(f"a reference is given for {method!r}, but accuracies only for {', '.join(arrays)}")
-    lengths = {len(values) for values in (*arrays.values(), *references.values())}
+    lengths = {len(values) for values in named.values()}
     if len(lengths) > 1:
         counts = ", ".join(f"{method} {len(values)}" for method, values in arrays.items())
         extra = ", ".join(f"{method} {len(values)}" for method, values in references.items())

@@ -16,17 +16,19 @@ FIRST = ("command", "commit", "machine", "versions", "seconds")  # shown in this
 def run_label(
     device: str, command: str | None = None, seconds: float | None = None, packages: Iterable[str] = ()
 ) -> dict[str, object]:
-    """Command and seconds where they are known, commit, machine, device, versions of Python and of what decides numbers.
+    """Command and seconds where they are known, commit, machine, device, and the versions of what decides numbers.
 
     >>> label = run_label("cpu", "tadropedge weights karate")
     >>> list(label), list(label["versions"])
     (['command', 'commit', 'machine', 'device', 'versions'], ['python', 'torch', 'numpy', 'scipy'])
     """
-    given = {"command": command, "seconds": None if seconds is None else round(seconds, 1)}
-    versions = {
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),  # names its build ("+cpu"), which its package does not
-        **{name: metadata.version(name) for name in ("numpy", "scipy", *packages)},
+    versions = {name: metadata.version(name) for name in ("numpy", "scipy", *packages)}
+    return {
+        **({} if command is None else {"command": command}),
+        **({} if seconds is None else {"seconds": round(seconds, 1)}),
+        "commit": commit(),
+        "machine": machine(device),
+        "device": device,
+        # torch names its build ("+cpu"), which its package does not
+        "versions": {"python": platform.python_version(), "torch": str(torch.__version__), **versions},
     }
-    where = {"commit": commit(), "machine": machine(device), "device": device, "versions": versions}
-    return {name: value for name, value in given.items() if value is not None} | where
