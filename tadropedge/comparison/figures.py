@@ -5,7 +5,7 @@ Each function takes the rows of one dataset, backbone and depth, and returns ``N
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,9 @@ from matplotlib.figure import Figure
 
 from tadropedge.comparison.rows import Row, judged, labelled, title
 from tadropedge.files import write_atomic
-from tadropedge.publish.pictures import COLOURS, DASHES, GREY, QUIET, WIDTH, colours, dot, lines, look, name, png
+from tadropedge.publish.pictures import COLOURS, DASHES, GREY, QUIET, WIDTH, Ends, colours, dot, lines, look, name, png
 
 Array = npt.NDArray[np.float64]
-
-DOT = {"markersize": 7, "markeredgecolor": "white"}
 
 
 def drawn(rows: Sequence[Row]) -> dict[str, bytes]:
@@ -37,29 +35,38 @@ def save_figures(rows: Sequence[Row], folder: str | Path) -> list[Path]:
 def accuracy(rows: Sequence[Row]) -> Figure | None:
     """Mean test accuracy of each method with its 95 % interval, and a line at DropEdge's mean."""
     shown = {label: honest for label, honest in judged(rows).items() if honest.mean is not None}
-    if not shown:
-        return None
-    figure, axis = _dot_plot(shown)
-    for place, (label, honest) in enumerate(shown.items()):
-        ends = (honest.low, honest.mean, honest.high)
-        dot(axis, place, ends, colours(labelled(rows))[label], **DOT)
-    if dropedge := shown.get("dropedge"):
-        _line(axis, 100 * (dropedge.mean or 0.0))
-    axis.set_xlabel("test accuracy (%) with 95 % interval" + ("; dashed: DropEdge" if dropedge else ""))
-    return figure
+    colour = colours(labelled(rows))
+    dots = {label: ((honest.low, honest.mean, honest.high), colour[label]) for label, honest in shown.items()}
+    dropedge = shown["dropedge"].mean if "dropedge" in shown else None
+    words = "test accuracy (%) with 95 % interval" + ("; dashed: DropEdge" if dropedge else "")
+    return _dot_plot(dots, dropedge, words)
 
 
 def differences(rows: Sequence[Row]) -> Figure | None:
     """Paired difference to DropEdge with the same expected number of kept edges, and its 95 % interval."""
-    shown = {label: honest for label, honest in judged(rows).items() if honest.difference is not None}
-    if not shown:
+    dots = {
+        label: (
+            (honest.difference_low, honest.difference, honest.difference_high),
+            COLOURS.get(honest.outcome or "", GREY),
+        )
+        for label, honest in judged(rows).items()
+        if honest.difference is not None
+    }
+    return _dot_plot(dots, 0, "points above DropEdge with 95 % interval; grey: undecided")
+
+
+def _dot_plot(dots: Mapping[str, tuple[Ends, str]], dropedge: float | None, words: str) -> Figure | None:
+    """One line per label with its ends and colour; a dashed line, above the grid and below the dots, is DropEdge."""
+    if not dots:
         return None
-    figure, axis = _dot_plot(shown)
-    for place, honest in enumerate(shown.values()):
-        ends = (honest.difference_low, honest.difference, honest.difference_high)
-        dot(axis, place, ends, COLOURS.get(honest.outcome or "", GREY), **DOT)
-    _line(axis, 0)
-    axis.set_xlabel("points above DropEdge with 95 % interval; grey: undecided")
+    figure = Figure(figsize=(WIDTH, 1.1 + 0.36 * len(dots)))
+    axis = figure.subplots()
+    lines(axis, [name(label) for label in dots], size=11)
+    for place, (ends, colour) in enumerate(dots.values()):
+        dot(axis, place, ends, colour, markersize=7, markeredgecolor="white")
+    if dropedge is not None:
+        axis.axvline(100 * dropedge, color=QUIET, linewidth=1.1, linestyle=DASHES, zorder=1.5)
+    axis.set_xlabel(words)
     return figure
 
 
@@ -114,20 +121,6 @@ FIGURES = {
     "convergence": convergence,
     "by-keep-prob": by_keep_prob,
 }
-
-
-def _dot_plot(names: Iterable[str]) -> tuple[Figure, Axes]:
-    """An empty plot with one line per name."""
-    shown = [name(words) for words in names]
-    figure = Figure(figsize=(WIDTH, 1.1 + 0.36 * len(shown)))
-    axis = figure.subplots()
-    lines(axis, shown, size=11)
-    return figure, axis
-
-
-def _line(axis: Axes, place: float) -> None:
-    """The dashed line that stands for DropEdge: above the grid, below the dots."""
-    axis.axvline(place, color=QUIET, linewidth=1.1, linestyle=DASHES, zorder=1.5)
 
 
 def _median_along(p: Array, found: Array) -> tuple[Array, Array]:
