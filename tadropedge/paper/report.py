@@ -19,6 +19,7 @@ from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
+from tadropedge.paper.rows import Row
 
 CLASSES = dict(zip(STATUSES, ("holds", "fails", "impossible"), strict=True))
 LONGEST = 60  # rows of a table that is not folded away
@@ -70,7 +71,7 @@ def _there(run: Mapping[str, Any]) -> str:
     return f"{run['cells']} cells" if "cells" in run else "only some parts"
 
 
-def _tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def _tables(name: str, rows: Sequence[Row]) -> list[Table]:
     """The tables of an item as its module shows them, else its rows as they are."""
     if not rows:
         return []
