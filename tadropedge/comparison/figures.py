@@ -15,7 +15,21 @@ from matplotlib.figure import Figure
 
 from tadropedge.comparison.rows import Row, judged, labelled, title
 from tadropedge.files import write_atomic
-from tadropedge.publish.pictures import COLOURS, DASHES, GREY, QUIET, WIDTH, Ends, colours, dot, lines, look, name, png
+from tadropedge.publish.pictures import (
+    COLOURS,
+    DASHES,
+    GREY,
+    QUIET,
+    RULE,
+    WIDTH,
+    Ends,
+    colours,
+    dot,
+    lines,
+    look,
+    name,
+    png,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -65,7 +79,7 @@ def _dot_plot(dots: Mapping[str, tuple[Ends, str]], dropedge: float | None, word
     for place, (ends, colour) in enumerate(dots.values()):
         dot(axis, place, ends, colour, markersize=7, markeredgecolor="white")
     if dropedge is not None:
-        axis.axvline(100 * dropedge, color=QUIET, linewidth=1.1, linestyle=DASHES, zorder=1.5)
+        axis.axvline(100 * dropedge, color=QUIET, linewidth=1.1, linestyle=RULE, zorder=1.5)
     axis.set_xlabel(words)
     return figure
 
@@ -79,7 +93,7 @@ def convergence(rows: Sequence[Row]) -> Figure | None:
     axes = figure.subplots(1, 2, sharex=True)
     for axis, loss, kind in zip(axes, ("train_loss", "val_loss"), ("training", "validation"), strict=True):
         for label, curve in shown.items():
-            dashes = (0, (4, 2)) if label == "dropedge" else "-"
+            dashes = DASHES if label == "dropedge" else "-"
             colour = colours(labelled(rows))[label]
             axis.plot(curve.epochs, getattr(curve, loss), color=colour, linestyle=dashes, linewidth=1.4)
         axis.set(title=f"{kind} loss", xlabel="epoch")

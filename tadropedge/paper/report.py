@@ -11,6 +11,7 @@ from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
+from tadropedge.paper.rows import Row
 from tadropedge.publish.page import embedded, run_lines
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.wording import shown
@@ -60,7 +61,7 @@ def _counts(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
     return [(status, CLASSES[status], sum(v.status == status for v in verdicts)) for status in STATUSES]
 
 
-def _tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def _tables(name: str, rows: Sequence[Row]) -> list[Table]:
     """The tables of an item as its module shows them, else its rows as they are."""
     if not rows:
         return []

@@ -1,8 +1,8 @@
 """The driver: run items of the paper and keep everything they gave in one folder.
 
-``results.json``, one csv an item, ``figures/``, ``report.html``, ``README.md`` and ``claims.md`` are written after each
-item, each in one step. Trainings and measurements live in ``studies/``, edge weights in ``cache/``: killed at any
-moment, the same call goes on.
+``results.json``, one csv per item, ``figures/``, ``report.html``, ``README.md`` and ``claims.md`` are written after
+each item, each in one step. Trainings and measurements live in ``studies/``, edge scores in ``cache/``: if a run is
+interrupted, the same call resumes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
-from tadropedge.paper.item import Bench, Item, Report, Verdict
+from tadropedge.paper.item import Bench, Item, Report, Verdict, silent
 from tadropedge.paper.readme import claims, readme
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.registry import ITEMS, item_module, named_items
@@ -25,10 +25,6 @@ from tadropedge.paper.report import write_page
 from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
-
-
-def _silent_report(phase: str, done: int, total: int) -> None:
-    """No progress display."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class Run:
     parts: Sequence[str] = ()
     again: bool = False
     command: str = "tadropedge reproduce"
-    report: Report = _silent_report
+    report: Report = silent
     say: Callable[[str], None] = print
 
 

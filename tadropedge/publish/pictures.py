@@ -28,7 +28,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 INK, QUIET, GREY = "#1a1a1a", "#6b6b6b", "#8c8c8c"
 BASELINES = {"original": GREY, "dropedge": INK}
 COLOURS = {"better": "#0072b2", "worse": "#d55e00"}  # of a difference; undecided ones stay grey
-DASHES = (0, (4, 3))  # of a line to compare with
+DASHES, RULE = (0, (4, 2)), (0, (4, 3))  # of a curve; of a line that marks a value
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 11,
@@ -61,6 +61,7 @@ def colours(methods: Iterable[str]) -> dict[str, str]:
 
 
 METHOD_COLOURS = colours(("cutoff", "division", "cdf", "inverse-cdf"))
+MARKERS = {"cdf": "o", "cutoff": "s", "division": "^"}
 
 
 def name(words: str, longest: int = 28) -> str:

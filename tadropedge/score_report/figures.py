@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tadropedge.publish.pictures import DASHES, INK, PALETTE, QUIET, WIDTH
+from tadropedge.publish.pictures import INK, PALETTE, QUIET, RULE, WIDTH
 from tadropedge.publish.pictures import picture as rendered
 from tadropedge.score_report.weigh import Weighing
 
@@ -100,10 +100,10 @@ def picture(weighing: Weighing, name: str, gamma: float, places: Floats) -> tupl
 
 
 def _knee(left: Axes, right: Axes, gamma: float, below: float) -> None:
-    left.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=DASHES)
+    left.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=RULE)
     left.plot([below], [gamma], "o", color=ORANGE, markersize=6)
     left.annotate("γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color="#a84300")
-    right.axvline(float(np.log10(gamma)), color=ORANGE, linewidth=1.2, linestyle=DASHES)
+    right.axvline(float(np.log10(gamma)), color=ORANGE, linewidth=1.2, linestyle=RULE)
 
 
 def _thinned(x: Floats, y: Floats, most: int = 4_000) -> tuple[Floats, Floats]:

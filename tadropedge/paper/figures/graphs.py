@@ -1,4 +1,4 @@
-"""Pictures of clustered graphs: edges coloured by weight, eigenvalues, modes as node colours."""
+"""Pictures of clustered graphs: edges coloured by score, eigenvalues, modes as node colours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
@@ -15,52 +14,43 @@ from matplotlib.figure import Figure
 
 from tadropedge.graph import Graph
 from tadropedge.paper.clustered import Clustered, Spectrum
-from tadropedge.publish.pictures import PALETTE, QUIET, WIDTH, look, png
+from tadropedge.paper.judge import Array
+from tadropedge.publish.pictures import PALETTE, QUIET, WIDTH, picture
 
-Array = npt.NDArray[np.float64]
-
-EDGES = "viridis_r"  # light for small weights, dark for critical edges; read by colour-blind eyes
+EDGES = "viridis_r"  # light for small scores, dark for critical edges; read by colour-blind eyes
 MODES = "PuOr"
 MARKERS = "osD^vP*X"  # clusters are told apart by shape, so colour is free for values
 
 
-def modes(made: Clustered, found: Spectrum, shown: int) -> bytes:
+@picture
+def modes(made: Clustered, found: Spectrum, shown: int) -> tuple[Figure, str]:
     """Figure 1: the graph, its lowest eigenvalues with the gap marked, and its first three modes."""
     place = layout(made.graph)
-    with look():
-        figure = Figure(figsize=(WIDTH * 1.6, 6.2))
-        grid = figure.add_gridspec(2, 6)
-        graph = figure.add_subplot(grid[0, :3])
-        lines = draw_edges(graph, made, found.weights, place)
-        figure.colorbar(lines, ax=graph, label="weight ω", shrink=0.85)
-        draw_nodes(graph, made, place, "#555555")
-        graph.set_title("edges by weight; thick: between clusters")
-        _eigenvalues(figure.add_subplot(grid[0, 3:]), found.values[:shown], made.q)
-        limit = float(np.abs(found.modes).max())
-        norm = Normalize(-limit, limit)
-        for mode in range(3):
-            axis = figure.add_subplot(grid[1, 2 * mode : 2 * mode + 2])
-            axis.add_collection(LineCollection(_segments(made.graph, place), colors="#d9d9d9", linewidths=0.6))
-            draw_nodes(axis, made, place, found.modes[:, mode], norm)
-            axis.set_title(f"mode u_{mode}")
-        bar = figure.colorbar(
-            ScalarMappable(norm, MODES), ax=figure.axes[-3:], location="bottom", shrink=0.4, aspect=40
-        )
-        bar.set_label("value at a node; shapes are clusters")
-        return png(figure, f"{made.q} clusters, {made.graph.num_nodes} nodes, {made.graph.num_edges} edges")
+    figure = Figure(figsize=(WIDTH * 1.6, 6.2))
+    grid = figure.add_gridspec(2, 6)
+    _graph(figure, figure.add_subplot(grid[0, :3]), made, found.scores, place, "right")
+    figure.axes[0].set_title("edges by weight; thick: between clusters")
+    _eigenvalues(figure.add_subplot(grid[0, 3:]), found.values[:shown], made.q)
+    limit = float(np.abs(found.modes).max())
+    norm = Normalize(-limit, limit)
+    panels = [figure.add_subplot(grid[1, 2 * mode : 2 * mode + 2]) for mode in range(3)]
+    for mode, axis in enumerate(panels):
+        axis.add_collection(LineCollection(_segments(made.graph, place), colors="#d9d9d9", linewidths=0.6))
+        draw_nodes(axis, made, place, found.modes[:, mode], norm)
+        axis.set_title(f"mode u_{mode}")
+    bar = figure.colorbar(ScalarMappable(norm, MODES), ax=panels, location="bottom", shrink=0.4, aspect=40)
+    bar.set_label("value at a node; shapes are clusters")
+    return figure, f"{made.q} clusters, {made.graph.num_nodes} nodes, {made.graph.num_edges} edges"
 
 
-def weights(pictures: Sequence[tuple[Clustered, Spectrum]]) -> bytes:
-    """Graphs side by side, each with the scale of its own weights."""
-    with look():
-        figure = Figure(figsize=(WIDTH * 1.6, 4.0))
-        for axis, (made, found) in zip(figure.subplots(1, len(pictures)), pictures, strict=True):
-            place = layout(made.graph)
-            lines = draw_edges(axis, made, found.weights, place)
-            figure.colorbar(lines, ax=axis, location="bottom", label="weight ω", shrink=0.85)
-            draw_nodes(axis, made, place, "#555555")
-            axis.set_title(f"{made.q} clusters, {int(made.between.sum())} edges between")
-        return png(figure, "aggregate resistance weights; thick edges join clusters, shapes are clusters")
+@picture
+def scores(pictures: Sequence[tuple[Clustered, Spectrum]]) -> tuple[Figure, str]:
+    """Graphs side by side, each with the scale of its own scores."""
+    figure = Figure(figsize=(WIDTH * 1.6, 4.0))
+    for axis, (made, found) in zip(figure.subplots(1, len(pictures)), pictures, strict=True):
+        _graph(figure, axis, made, found.scores, layout(made.graph), "bottom")
+        axis.set_title(f"{made.q} clusters, {int(made.between.sum())} edges between")
+    return figure, "aggregate resistance weights; thick edges join clusters, shapes are clusters"
 
 
 def layout(graph: Graph) -> Array:
@@ -72,8 +62,8 @@ def layout(graph: Graph) -> Array:
     return np.array([places[node] for node in range(graph.num_nodes)])
 
 
-def draw_edges(axis: Axes, made: Clustered, values: Array, place: Array) -> LineCollection:
-    """Edges coloured by their weight on a logarithmic scale, critical ones on top."""
+def _graph(figure: Figure, axis: Axes, made: Clustered, values: Array, place: Array, bar: str) -> None:
+    """A graph with its edges coloured by their score on a logarithmic scale, critical ones on top."""
     least = max(float(values.min()), 1e-4 * float(values.max()))
     order = np.argsort(values)
     segments = _segments(made.graph, place)
@@ -85,7 +75,8 @@ def draw_edges(axis: Axes, made: Clustered, values: Array, place: Array) -> Line
         linewidths=np.where(made.between.numpy()[order], 1.8, 0.9),
     )
     axis.add_collection(lines)
-    return lines
+    figure.colorbar(lines, ax=axis, location=bar, label="weight ω", shrink=0.85)
+    draw_nodes(axis, made, place, "#555555")
 
 
 def draw_nodes(axis: Axes, made: Clustered, place: Array, colour: str | Array, norm: Normalize | None = None) -> None:

@@ -2,93 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.statistics import ALPHA
-from tadropedge.publish.pictures import COLOURS, INK, QUIET, WIDTH, lines, look, png
+from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, lines, picture
 
-Row = Mapping[str, Any]
+if TYPE_CHECKING:
+    from tadropedge.paper.items.table1_claims import Result
 
 MARKS = {None: "o", "combinatorial": "o", "normalized": "D"}
 SHIFT = {None: 0.0, "combinatorial": -0.14, "normalized": 0.14}  # of the two Laplacians on a line
 
 
-def draw(rows: Sequence[Row]) -> dict[str, bytes]:
+def draw(rows: Sequence[Result]) -> dict[str, bytes]:
     """All pictures that the rows have data for."""
     pictures = {}
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        mine = [row for row in rows if row["dataset"] == dataset]
+    for dataset, mine in grouped(rows, lambda row: row.dataset).items():
         pictures[f"measured-{dataset}"] = measured(mine, dataset)
-        compared = [row for row in mine if row["honest"]["difference"] is not None]
+        compared = [row for row in mine if row.honest.difference is not None]
         if compared:
             pictures[f"differences-{dataset}"] = differences(compared, dataset)
     return pictures
 
 
-def measured(rows: Sequence[Row], dataset: str) -> bytes:
+@picture
+def measured(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
     """Best test accuracy of the trials beside the printed one, a line for each method of each network."""
-    places = _places(rows)
-    with look():
-        figure = Figure(figsize=(WIDTH, 1.6 + 0.21 * len(places)))
-        axis = figure.subplots()
-        lines(axis, list(places))
-        for row in rows:
-            place, found = places[_label(row)], 100 * row["paper_protocol"]["best_test"]
-            colour = COLOURS["worse"] if row["short"] else COLOURS["better"]
-            at = place + SHIFT[row["laplacian"]]
-            axis.plot([found], [at], MARKS[row["laplacian"]], color=colour, markersize=5, markeredgewidth=0)
-            if row["printed"] is not None:
-                axis.plot([100 * row["printed"]], [place], "|", color=INK, markersize=9, markeredgewidth=1.6)
-        _bands(axis, rows, places)
-        axis.set_xlabel(
-            "best test accuracy (%) of the trials; bar: printed; orange: below it\n"
-            "circle: no or the combinatorial Laplacian, diamond: normalised",
-            fontsize=9,
-        )
-        return png(figure, f"{dataset}: measured beside printed")
-
-
-def differences(rows: Sequence[Row], dataset: str) -> bytes:
-    """Paired difference to DropEdge at the same budget with its 95 % interval, both Laplacians."""
-    places = _places(rows)
-    with look():
-        figure = Figure(figsize=(WIDTH, 1.6 + 0.27 * len(places)))
-        axis = figure.subplots()
-        lines(axis, list(places))
-        for row in rows:
-            honest = row["honest"]
-            at = places[_label(row)] + 1.4 * SHIFT[row["laplacian"]]
-            side = "better" if honest["difference"] > 0 else "worse"
-            colour = COLOURS[side] if honest["p_value"] <= ALPHA else "#8c8c8c"
-            ends = [100 * honest["difference_low"], 100 * honest["difference_high"]]
-            axis.plot(ends, [at, at], color=colour, linewidth=1.6, solid_capstyle="round")
-            axis.plot([100 * honest["difference"]], [at], MARKS[row["laplacian"]], color=colour, markersize=4.5)
-        axis.axvline(0, color=QUIET, linewidth=1.1, linestyle=(0, (4, 3)), zorder=1.5)
-        _bands(axis, rows, places)
-        axis.set_xlabel(
-            "points above DropEdge at the same budget (95 %); grey: undecided\n"
-            "circle: combinatorial Laplacian, diamond: normalised",
-            fontsize=9,
-        )
-        return png(figure, f"{dataset}: honest protocol")
-
-
-def _label(row: Row) -> str:
-    return f"{row['backbone']}-{row['layers']} {row['method']}"
-
-
-def _places(rows: Sequence[Row]) -> dict[str, int]:
-    return {label: place for place, label in enumerate(dict.fromkeys(_label(row) for row in rows))}
-
-
-def _bands(axis: Any, rows: Sequence[Row], places: Mapping[str, int]) -> None:
-    """A thin rule between two networks."""
-    before = None
+    figure, axis, places = _lines(rows, 0.21)
     for row in rows:
-        network = (row["backbone"], row["layers"])
-        if before is not None and network != before:
+        place = places[_label(row)]
+        colour = COLOURS["worse"] if row.short else COLOURS["better"]
+        mark, at = MARKS[row.laplacian], place + SHIFT[row.laplacian]
+        axis.plot([100 * row.paper_protocol.best_test], [at], mark, color=colour, markersize=5, markeredgewidth=0)
+        if row.printed is not None:
+            axis.plot([100 * row.printed], [place], "|", color=INK, markersize=9, markeredgewidth=1.6)
+    _bands(axis, rows, places)
+    axis.set_xlabel(
+        "best test accuracy (%) of the trials; bar: printed; orange: below it\n"
+        "circle: no or the combinatorial Laplacian, diamond: normalised",
+        fontsize=9,
+    )
+    return figure, f"{dataset}: measured beside printed"
+
+
+@picture
+def differences(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
+    """Paired difference to DropEdge at the same budget with its 95 % interval, both Laplacians."""
+    figure, axis, places = _lines(rows, 0.27)
+    for row in rows:
+        honest, at = row.honest, places[_label(row)] + 1.4 * SHIFT[row.laplacian]
+        colour = COLOURS.get(honest.outcome or "", GREY)
+        ends = [100 * (end or 0.0) for end in (honest.difference_low, honest.difference_high)]
+        axis.plot(ends, [at, at], color=colour, linewidth=1.6, solid_capstyle="round")
+        middle = 100 * (honest.difference or 0.0)
+        axis.plot([middle], [at], MARKS[row.laplacian], color=colour, markersize=4.5)
+    axis.axvline(0, color=QUIET, linewidth=1.1, linestyle=RULE, zorder=1.5)
+    _bands(axis, rows, places)
+    axis.set_xlabel(
+        "points above DropEdge at the same budget (95 %); grey: undecided\n"
+        "circle: combinatorial Laplacian, diamond: normalised",
+        fontsize=9,
+    )
+    return figure, f"{dataset}: honest protocol"
+
+
+def _label(row: Result) -> str:
+    return f"{row.network} {row.method}"
+
+
+def _lines(rows: Sequence[Result], height: float) -> tuple[Figure, Axes, dict[str, int]]:
+    """A panel with a line for each method of each network, and the place of each."""
+    places = {label: place for place, label in enumerate(dict.fromkeys(map(_label, rows)))}
+    figure = Figure(figsize=(WIDTH, 1.6 + height * len(places)))
+    axis = figure.subplots()
+    lines(axis, list(places))
+    return figure, axis, places
+
+
+def _bands(axis: Axes, rows: Sequence[Result], places: dict[str, int]) -> None:
+    """A thin rule between two networks."""
+    for before, row in pairwise(rows):
+        if row.network != before.network:
             axis.axhline(places[_label(row)] - 0.5, color="#c8c8c8", linewidth=0.6, zorder=1)
-        before = network

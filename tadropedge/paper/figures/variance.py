@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.publish.pictures import METHOD_COLOURS, QUIET, WIDTH, look, png
+from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import MARKERS, METHOD_COLOURS, QUIET, WIDTH, legend, picture
 
-MARKERS = {"cdf": "o", "cutoff": "s", "division": "^"}
+if TYPE_CHECKING:
+    from tadropedge.paper.items.variance import Spread
 
 
-def variances(rows: Sequence[Mapping[str, Any]], what: str, words: str) -> bytes:
+@picture
+def variances(rows: Sequence[Spread], what: str, words: str) -> tuple[Figure, str]:
     """Above, the variance (or deviation) against p; below, how much less it is than DropEdge's."""
-    main = rows[0]["normalization"]
-    rows = [row for row in rows if row["normalization"] == main]
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    with look():
-        figure = Figure(figsize=(WIDTH * 1.5, 6.0))
-        axes = figure.subplots(2, len(names), sharex=True, squeeze=False)
-        for column, name in enumerate(names):
-            _panels(list(axes[:, column]), [row for row in rows if row["dataset"] == name], what)
-            axes[0, column].set_title(name)
-            axes[1, column].set_xlabel("keep_prob p")
-        axes[0, 0].set_ylabel(what)
-        axes[1, 0].set_ylabel("less than DropEdge (%)")
-        handles = [pair for axis in axes[:, 0] for pair in zip(*axis.get_legend_handles_labels(), strict=True)]
-        lines, labels = zip(*handles, strict=True)
-        figure.legend(lines, labels, loc="outside lower center", ncols=3, fontsize=9)
-        return png(figure, f"{words}, untrained GCN, normalization {main}; bars: 95 %")
+    main = rows[0].normalization
+    groups = grouped((row for row in rows if row.normalization == main), lambda row: row.dataset)
+    figure = Figure(figsize=(WIDTH * 1.5, 6.0))
+    axes = figure.subplots(2, len(groups), sharex=True, squeeze=False)
+    for (upper, lower), (name, mine) in zip(axes.T, groups.items(), strict=True):
+        _panels(upper, lower, mine, what)
+        upper.set_title(name)
+        lower.set_xlabel("keep_prob p")
+    axes[0, 0].set_ylabel(what)
+    axes[1, 0].set_ylabel("less than DropEdge (%)")
+    legend(figure, *axes[:, 0], fontsize=9)
+    return figure, f"{words}, untrained GCN, normalization {main}; bars: 95 %"
 
 
-def _panels(axes: Sequence[Axes], rows: Sequence[Mapping[str, Any]], what: str) -> None:
-    upper, lower = axes
-    for place, strategy in enumerate(dict.fromkeys(row["strategy"] for row in rows)):
-        mine = sorted((row for row in rows if row["strategy"] == strategy), key=lambda row: float(row["keep_prob"]))
-        p = [row["keep_prob"] for row in mine]
-        colour, marker = METHOD_COLOURS[strategy], MARKERS[strategy]
+def _panels(upper: Axes, lower: Axes, rows: Sequence[Spread], what: str) -> None:
+    for place, (strategy, group) in enumerate(grouped(rows, lambda row: row.strategy).items()):
+        mine = sorted(group, key=lambda row: row.keep_prob)
+        p, found = [row.keep_prob for row in mine], [row.quantity(what) for row in mine]
+        looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "marker": MARKERS[strategy], "markersize": 4}
         if place == 0:
-            upper.plot(p, [row[f"{what}_dropedge_same_p"] for row in mine], "k-", label="DropEdge, same p")
-            level = [row[f"{what}_dropedge_same_budget"] for row in mine]
+            upper.plot(p, [one.dropedge_same_p.value for one in found], "k-", label="DropEdge, same p")
+            level = [one.dropedge_same_budget.value for one in found]
             upper.plot(p, level, "k:", label=f"DropEdge, budget of {strategy}")
-        upper.plot(p, [row[what] for row in mine], label=strategy, color=colour, marker=marker, markersize=4)
+        upper.plot(p, [one.value.value for one in found], label=strategy, **looks)
         for how, dashes in (("same_p", "-"), ("same_budget", ":")):
+            less = [one.reduction(how) for one in found]
             lower.errorbar(
                 p,
-                [100 * row[f"{what}_reduction_{how}"] for row in mine],
-                [196 * row[f"{what}_reduction_{how}_error"] for row in mine],
+                [100 * one.value for one in less],
+                [196 * one.error for one in less],
                 linestyle=dashes,
                 label=f"{strategy}, {how.replace('_', ' ')}",
-                color=colour,
-                marker=marker,
-                markersize=4,
+                **looks,
             )
     upper.set_ylim(bottom=0)
     lower.axhline(0, color=QUIET, linewidth=1)
