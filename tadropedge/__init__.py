@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError
     from tadropedge.graph import Components, Graph
     from tadropedge.registry import SCORES, STRATEGIES
-    from tadropedge.resistance import aggregate_resistance, effective_resistance
     from tadropedge.sampling import sample_directed, sample_edges
+    from tadropedge.scores.aggregate import aggregate_resistance
+    from tadropedge.scores.effective import effective_resistance
+    from tadropedge.scores.solve import edge_scores
     from tadropedge.shift import ShiftOperator, shift_operator
     from tadropedge.strategies import auto_gamma, keep_probabilities
 
@@ -32,8 +34,10 @@ _HOMES = {
     "errors": ("ConvergenceError", "NotEnoughMemoryError", "RepeatedEigenvalueWarning", "TadropedgeError"),
     "graph": ("Components", "Graph"),
     "registry": ("SCORES", "STRATEGIES"),
-    "resistance": ("aggregate_resistance", "effective_resistance"),
     "sampling": ("sample_directed", "sample_edges"),
+    "scores.aggregate": ("aggregate_resistance",),
+    "scores.effective": ("effective_resistance",),
+    "scores.solve": ("edge_scores",),
     "shift": ("ShiftOperator", "shift_operator"),
     "strategies": ("auto_gamma", "keep_probabilities"),
 }
@@ -51,6 +55,7 @@ __all__ = [
     "TadropedgeError",
     "aggregate_resistance",
     "auto_gamma",
+    "edge_scores",
     "effective_resistance",
     "keep_probabilities",
     "sample_directed",

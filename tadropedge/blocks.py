@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,12 +14,13 @@ from tadropedge.graph import Graph
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 BATCH_ENTRIES = 4_000_000  # at most this many matrix entries (32 MB) in one dense batch
 DENSE_NODES = 512  # components up to this size are solved as dense batches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Block:
     """B components of n nodes each. Edges are given by their place in ``graph.pairs`` and by local node numbers.
 
@@ -42,6 +44,14 @@ class Block:
     def size(self) -> int:
         """n, the number of nodes of each component."""
         return int(self.nodes.shape[1])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of edges and weights, wherever they stand in the graph."""
+        digest = hashlib.sha256(f"{self.count};{self.size};".encode())
+        for values in (self.member, self.low, self.high, self.weight):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()
 
     def one(self, member: int) -> Block:
         """One of the components as a block of its own."""

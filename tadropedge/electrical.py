@@ -1,27 +1,22 @@
-"""Effective resistance, the machinery: bridges apart, small parts by inversion, large parts by random projection."""
+"""Effective resistance of a part without bridges: small ones by inversion, large ones by random projection."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 import torch
 
-from tadropedge.blocks import DENSE_NODES, Block, blocks
-from tadropedge.bridges import bridges
-from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, lookup
-from tadropedge.graph import Graph
-from tadropedge.progress import Progress, Show
+from tadropedge.blocks import DENSE_NODES, Block, Floats
+from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
 from tadropedge.sparse import multiply
-from tadropedge.spectrum.memory import free_bytes, readable
-from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
+from tadropedge.spectrum.memory import shortage
+from tadropedge.spectrum.multigrid import Multigrid, on_device
 from tadropedge.spectrum.solvers.shift_invert import grounded_inverse
 from tadropedge.spectrum.survey import NARROW, Survey
-
-Floats = npt.NDArray[np.float64]
+from tadropedge.spectrum.threads import few_threads
 
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
@@ -31,25 +26,6 @@ WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch
 SUM_TOLERANCE = 1e-6
 TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip them"
 TINY = float(np.finfo(np.float64).tiny)
-
-
-def resistances(
-    graph: Graph, method: str, error: float, seed: int, progress: Show, device: torch.device | str = "cpu"
-) -> Floats:
-    """The effective resistance of every edge, ``[M]``: see :func:`tadropedge.effective_resistance`."""
-    largest_exact = lookup("method", method, METHODS)
-    weight = np.ones(graph.num_edges) if graph.weight is None else graph.weight.cpu().numpy()
-    resistance = 1 / weight  # exact on bridges
-    on_cycles = np.flatnonzero(~bridges(graph).cpu().numpy())
-    core = Graph(graph.pairs.cpu()[:, on_cycles], graph.num_nodes, torch.from_numpy(weight[on_cycles]))
-    with Progress("effective resistance", core.num_edges, progress) as bar:
-        for block in blocks(core):
-            bar.note(f"{block.count} × {block.size} nodes")
-            with bar.step(len(block.edges)) as report:
-                small = block.size <= largest_exact
-                values = exact(block) if small else sketch(block, error, seed, device, report)
-            resistance[on_cycles[block.edges]] = values
-    return resistance
 
 
 def exact(block: Block) -> Floats:
@@ -77,10 +53,9 @@ def exact(block: Block) -> Floats:
 
 def _check_memory(need: int, what: str, instead: str = "") -> None:
     """Refuse work that cannot fit before it begins."""
-    free = free_bytes()
-    if free is not None and need > free:
-        advice = f"; use method={instead!r}" if instead else ""
-        raise NotEnoughMemoryError(f"{what} needs about {readable(need)} of memory, {readable(free)} are free{advice}")
+    missing = shortage(need)
+    if missing:
+        raise NotEnoughMemoryError(f"{what} {missing}" + (f"; use method={instead!r}" if instead else ""))
 
 
 def _positive_inverse(matrix: Floats) -> Floats:

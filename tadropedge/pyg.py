@@ -1,4 +1,4 @@
-"""PyTorch Geometric: two transforms that weigh the edges of a ``Data``, and a module that drops them in training.
+"""PyTorch Geometric: transforms that score the edges of a ``Data``, and a module that drops them in training.
 
 >>> import torch
 >>> from torch_geometric.data import Data
@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -33,84 +34,85 @@ from tadropedge.errors import (
 )
 from tadropedge.graph import Graph
 from tadropedge.registry import STRATEGIES
-from tadropedge.resistance import aggregate_resistance, effective_resistance
 from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
-from tadropedge.spectrum import LAPLACIANS, SOLVERS
-from tadropedge.spectrum.clusters import Clusters
-from tadropedge.strategies import Numbers, Score, keep_probabilities
+from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
+from tadropedge.strategies import Numbers, keep_probabilities
+from tadropedge.strategies import Score as Strategy
 
-WEIGHTS = {"aggregate": aggregate_resistance, "effective": effective_resistance}
 ADVANCES = {"call": None, "manual": None}
 
 
-class AddResistance(BaseTransform):  # type: ignore[misc]
-    """Add ``data.edge_resistance [A]``, float64, one weight for each arc of ``data.edge_index``.
+class AddScore(BaseTransform):  # type: ignore[misc]
+    """Add ``data.edge_score [A]``, float64, one score for each arc of ``data.edge_index``.
 
-    ``weights="aggregate"`` takes ``q`` or ``desired_clusters`` and the other settings of
-    :func:`tadropedge.aggregate_resistance`; ``weights="effective"`` is :func:`tadropedge.effective_resistance`.
-    Both directions of an edge get the same weight and self-loops get 0; ``data.edge_weight``, where present,
-    enters the Laplacian. A graph without edges gets an empty attribute. The input is not changed.
+    ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
+    :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``. Both directions of an edge get the
+    same score and self-loops get 0; ``data.edge_weight``, where present, enters the graph. A graph without edges gets
+    an empty attribute. The input is not changed.
     """
+
+    attribute = "edge_score"
+
+    def __init__(self, score: Score = "aggregate", *, cache_dir: str | Path | None = None, **settings: Any) -> None:
+        known = settings_for(score, {"features": None})  # comes with the data
+        check_settings(score, known | settings)
+        self.score, self.cache_dir, self.settings = score, cache_dir, settings
+
+    def forward(self, data: Data) -> Data:
+        """Score the edges of ``data``, a shallow copy that PyG's transforms make of their input."""
+        graph = Graph.from_data(data)
+        if graph.num_edges == 0:
+            values = torch.empty(0, dtype=torch.float64, device=graph.device)
+        else:
+            known = settings_for(self.score, {"features": getattr(data, "x", None)})
+            values = edge_scores(graph, self.score, cache_dir=self.cache_dir, **(known | self.settings))
+        data[self.attribute] = graph.to_arcs(values, loops=0.0)
+        return data
+
+    def __repr__(self) -> str:
+        return _shown(self, {"score": self.score, **self.settings, "cache_dir": self.cache_dir})
+
+
+class AddResistance(AddScore):
+    """Add ``data.edge_resistance [A]``: :class:`AddScore` as it was called in version 0.1.
+
+    ``score="aggregate"`` takes ``q`` or ``desired_clusters`` and the other settings of
+    :func:`tadropedge.aggregate_resistance`; ``score="effective"`` is :func:`tadropedge.effective_resistance`.
+    """
+
+    attribute = "edge_resistance"
 
     def __init__(
         self,
         q: int | None = None,
         *,
         desired_clusters: int | None = None,
-        weights: str = "aggregate",
+        weights: str | None = None,
+        score: Score = "aggregate",
         laplacian: str = "combinatorial",
         solver: str = "auto",
         cache_dir: str | Path | None = None,
     ) -> None:
-        lookup("weights", weights, WEIGHTS)
-        lookup("laplacian", laplacian, LAPLACIANS)
-        lookup("solver", solver, {"auto": None, **SOLVERS})
-        if weights == "aggregate":
-            Clusters.wanted(q, desired_clusters)
-        elif q is not None or desired_clusters is not None:
-            raise TadropedgeError(f"effective resistance takes no q or desired_clusters, got {q or desired_clusters}")
-        self.q = q
-        self.desired_clusters = desired_clusters
-        self.weights = weights
-        self.laplacian = laplacian
-        self.solver = solver
-        self.cache_dir = cache_dir
-
-    def forward(self, data: Data) -> Data:
-        """Weigh the edges of ``data``, a shallow copy that PyG's transforms make of their input."""
-        graph = Graph.from_data(data)
-        if graph.num_edges == 0:
-            values = torch.empty(0, dtype=torch.float64, device=graph.device)
-        elif self.weights == "effective":
-            values = effective_resistance(graph, cache_dir=self.cache_dir)
-        else:
-            values = aggregate_resistance(
-                graph,
-                self.q,
-                desired_clusters=self.desired_clusters,
-                laplacian=self.laplacian,
-                solver=self.solver,
-                cache_dir=self.cache_dir,
-            )
-        data.edge_resistance = graph.to_arcs(values, loops=0.0)
-        return data
-
-    def __repr__(self) -> str:
-        count = f"q={self.q}" if self.q is not None else f"desired_clusters={self.desired_clusters}"
-        return f"AddResistance({count if self.weights == 'aggregate' else self.weights})"
+        if weights is not None:
+            warnings.warn("weights= of AddResistance is now called score=", DeprecationWarning, stacklevel=2)
+            score = weights
+        modal = {"laplacian": laplacian, "solver": solver}
+        wanted = {"q": q, "desired_clusters": desired_clusters}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        super().__init__(score, cache_dir=cache_dir, **(settings_for(score, wanted | modal) | given))
 
 
 class AddKeepProbability(BaseTransform):  # type: ignore[misc]
-    """Add ``data.edge_keep_prob [A]``, float64, from ``data.edge_resistance``; self-loops are always kept.
+    """Add ``data.edge_keep_prob [A]``, float64, from ``data.edge_score`` or else ``data.edge_resistance``.
 
     The settings are those of :func:`tadropedge.keep_probabilities`; ranks and shares count undirected edges,
-    however often ``data.edge_index`` lists them. ``strategy="uniform"`` needs no ``edge_resistance``. The input is
-    not changed.
+    however often ``data.edge_index`` lists them. Self-loops are always kept. ``strategy="uniform"`` needs no scores.
+    The input is not changed.
     """
 
     def __init__(
         self,
-        strategy: str | Score = "cdf",
+        strategy: str | Strategy = "cdf",
         *,
         keep_prob: Numbers | None = None,
         keep_ratio: Numbers | None = None,
@@ -140,25 +142,30 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
         if graph.num_edges == 0:
             prob = torch.empty(0, dtype=torch.float64, device=graph.device)
         else:
-            prob = keep_probabilities(self._pair_weights(data, graph), **self.settings)
+            prob = keep_probabilities(self._pair_scores(data, graph), **self.settings)
         data.edge_keep_prob = graph.to_arcs(prob, loops=1.0)
         return data
 
-    def _pair_weights(self, data: Data, graph: Graph) -> Tensor:
-        weights: Tensor | None = getattr(data, "edge_resistance", None)
-        if weights is None:
+    def _pair_scores(self, data: Data, graph: Graph) -> Tensor:
+        name = next((name for name in ("edge_score", "edge_resistance") if getattr(data, name, None) is not None), None)
+        if name is None:
             if self.settings["strategy"] == "uniform":
                 return torch.ones(graph.num_edges, device=graph.device)
-            raise TadropedgeError("data has no edge_resistance; apply AddResistance first")
-        check_length("edge_resistance", weights, graph.arc_pair.shape[0], "arc of edge_index")
+            raise TadropedgeError("data has no edge_score or edge_resistance; apply AddScore or AddResistance first")
+        scores: Tensor = check_length(name, data[name], graph.arc_pair.shape[0], "arc of edge_index")
         proper = graph.arc_pair >= 0
-        pairs = weights.new_zeros(graph.num_edges)
-        pairs[graph.arc_pair[proper]] = weights[proper]
+        pairs = scores.new_zeros(graph.num_edges)
+        pairs[graph.arc_pair[proper]] = scores[proper]
         return pairs
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items() if value is not None)
-        return f"AddKeepProbability({given})"
+        return _shown(self, self.settings)
+
+
+def _shown(transform: BaseTransform, settings: dict[str, Any]) -> str:
+    """A transform with every setting; functions by their names."""
+    words = (f"{name}={getattr(value, '__name__', None) or repr(value)}" for name, value in settings.items())
+    return f"{type(transform).__name__}({', '.join(words)})"
 
 
 class TADropEdge(nn.Module):

@@ -14,10 +14,13 @@ from conftest import data_root
 from graphs import ZOO
 from typer.testing import CliRunner
 
-from tadropedge import aggregate_resistance, effective_resistance
+from tadropedge import SCORES, aggregate_resistance, effective_resistance
 from tadropedge.cli import app
+from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
-from tadropedge.score_report import parts, weigh, write
+from tadropedge.score_report import write
+from tadropedge.scores import aggregate, solve
+from tadropedge.spectrum import SOLVERS
 
 FILES = ["weights.csv", "weights.npz", "summary.json", "spectrum.png", "distribution.png", "graph.png", "graph.html"]
 
@@ -58,7 +61,7 @@ def test_everything_is_written_and_said(tmp_path):
 
 
 def test_json_is_json_alone_and_figures_can_be_left_out(tmp_path):
-    result = run("karate", "--kind", "effective", "--json", "--no-figures", "--out", tmp_path)
+    result = run("karate", "--score", "effective", "--json", "--no-figures", "--out", tmp_path)
     assert json.loads(result.stdout) == json.loads((tmp_path / "summary.json").read_text())
     assert result.stderr == ""
     assert names(tmp_path) == ["cache", "summary.json", "weights.csv", "weights.npz"]
@@ -70,7 +73,7 @@ def test_explain_computes_and_writes_nothing(tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("something was solved")
 
-    monkeypatch.setattr(weigh, "cluster_subspaces", never)
+    monkeypatch.setattr(aggregate, "execute", never)
     arguments = ("clusters", "--desired-clusters", 3, "--explain", "--out", tmp_path / "out")
     assert "dense" in run(*arguments).stdout
     told = json.loads(run(*arguments, "--json").stdout)
@@ -80,9 +83,8 @@ def test_explain_computes_and_writes_nothing(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def many_parts(monkeypatch, tmp_path):
+def many_parts(tmp_path):
     """A file with string names and several components, each a part of its own."""
-    monkeypatch.setattr(parts, "MOST_WORK", 0.0)
     file = tmp_path / "names.tsv"
     pairs = ZOO["parts"].pairs.T.tolist()
     file.write_text("".join(f"node {i}\tnode {j}\n" for i, j in pairs))
@@ -92,20 +94,20 @@ def many_parts(monkeypatch, tmp_path):
 def test_a_kill_in_the_middle_changes_no_byte(many_parts, tmp_path, monkeypatch):
     arguments = (many_parts, "--q", 3, "--no-figures", "--out")
     assert run(*arguments, tmp_path / "whole").exit_code == 0
-    solve, solved = weigh._solve, []
+    original, solved = solve._solve_part, []
 
     def killed_at_the_second(*given):
         if solved:
             raise KeyboardInterrupt
         solved.append(given)
-        return solve(*given)
+        return original(*given)
 
-    monkeypatch.setattr(weigh, "_solve", killed_at_the_second)
+    monkeypatch.setattr(solve, "_solve_part", killed_at_the_second)
     result = run(*arguments, tmp_path / "killed")
     assert result.exit_code == 130
-    assert "Go on with: tadropedge" in result.stderr
+    assert "Resume with: tadropedge" in result.stderr
     assert names(tmp_path / "killed") == ["cache"]
-    monkeypatch.setattr(weigh, "_solve", lambda *given: solved.append(given) or solve(*given))
+    monkeypatch.setattr(solve, "_solve_part", lambda *given: solved.append(given) or original(*given))
     assert run(*arguments, tmp_path / "killed").exit_code == 0
     assert len(solved) == 3  # of three components with enough nodes, the first only once
     for name in ("weights.csv", "weights.npz"):
@@ -142,8 +144,9 @@ BAD = {
     "both": (["good.csv", "--q", "2", "--desired-clusters", "2"], "give either q or desired_clusters"),
     "solver": (["karate", "--solver", "magic"], "unknown solver 'magic'; choose from auto, dense"),
     "laplacian": (["karate", "--laplacian", "x"], "unknown laplacian 'x'"),
-    "kind": (["karate", "--kind", "x"], "unknown kind 'x'; choose from aggregate, effective"),
-    "effective q": (["karate", "--kind", "effective", "--q", "2"], "effective resistance uses all modes"),
+    "score": (["karate", "--score", "x"], "unknown score 'x'; choose from aggregate, effective"),
+    "effective q": (["karate", "--score", "effective", "--q", "2"], "takes method, relative_error, seed, but not q"),
+    "explain": (["karate", "--score", "effective", "--explain"], "which the score 'effective' does not use"),
     "keep_prob": (["karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
     "gamma": (["karate", "--gamma", "-1"], "gamma must be a positive number, got -1.0"),
     "tolerance": (["karate", "--tolerance", "0"], "tolerance must be a positive number"),
@@ -169,10 +172,37 @@ def test_memory_that_runs_out_is_said_in_one_line(tmp_path, monkeypatch):
     def full(*_):
         raise MemoryError("8 TB")
 
-    monkeypatch.setattr(weigh, "_modal", full)
+    monkeypatch.setattr(aggregate, "execute", full)
     result = run("karate", "--out", tmp_path / "out")
     assert str(result.exception).startswith("not enough memory for a part of 34 nodes and 78 edges (8 TB)")
     assert names(tmp_path) == []
+
+
+def test_the_old_name_of_score_still_works(tmp_path):
+    result = run("karate", "--kind", "effective", "--json", "--no-figures", "--out", tmp_path)
+    assert json.loads(result.stdout)["weights"]["kind"] == "effective"
+    assert result.stderr == "warning: --kind is deprecated, use --score\n"
+
+
+def test_a_score_that_you_registered(tmp_path, monkeypatch):
+    def strength(graph, features, power=2):
+        return (features[graph.pairs] ** power).sum(dim=(0, 2))
+
+    monkeypatch.setitem(SCORES, "strength", strength)
+    result = run("clusters", "--score", "strength", "--out", tmp_path)
+    assert result.exit_code == 0, result.exception
+    assert names(tmp_path) == sorted(set(FILES) - {"spectrum.png"})  # no modes, and nothing is cached
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["weights"]["kind"], "eigenvalues" in summary["weights"]) == ("strength", False)
+    assert "the score strength, sum" in " ".join(result.stdout.split())
+    with np.load(tmp_path / "weights.npz", allow_pickle=False) as arrays:
+        data = load_dataset("clusters")
+        assert arrays["weight"] == pytest.approx(strength(data.graph, data.features).numpy())
+
+
+def test_help_names_every_solver():
+    said = " ".join(run("--help").output.replace("│", "").split())
+    assert all(name in said for name in SOLVERS)
 
 
 def test_the_process_ends_with_one_line_and_code_2(tmp_path):

@@ -9,6 +9,8 @@ from torch_geometric.loader import DataLoader, RandomNodeLoader
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from tadropedge import (
+    SCORES,
+    STRATEGIES,
     Graph,
     TadropedgeError,
     aggregate_resistance,
@@ -16,7 +18,7 @@ from tadropedge import (
     keep_probabilities,
     sample_edges,
 )
-from tadropedge.pyg import AddKeepProbability, AddResistance, TADropEdge
+from tadropedge.pyg import AddKeepProbability, AddResistance, AddScore, TADropEdge
 
 
 def make_data(name="karate", features=4):
@@ -66,7 +68,10 @@ def test_input_is_never_changed():
 
 
 def test_other_weights_and_strategies():
-    effective = AddResistance(weights="effective")(make_data())
+    effective = AddResistance(score="effective")(make_data())
+    with pytest.warns(DeprecationWarning, match="is now called score="):
+        old = AddResistance(weights="effective")(make_data())
+    assert torch.equal(old.edge_resistance, effective.edge_resistance)
     graph = Graph.from_data(effective)
     assert torch.equal(effective.edge_resistance, graph.to_arcs(effective_resistance(graph)))
     uniform = AddKeepProbability("uniform", keep_prob=0.4)(make_data())
@@ -79,6 +84,52 @@ def test_other_weights_and_strategies():
     assert float(pairs.mean()) == pytest.approx(0.8)
     inverse = prepared(strategy="cdf", keep_prob=0.5, inverse=True)
     assert inverse.edge_keep_prob[~loops].argmin() == inverse.edge_resistance[~loops].argmax()
+
+
+def test_any_score_and_any_strategy(monkeypatch):
+    """Names of the registries and own functions, in both transforms; features come with the data."""
+
+    def alike(graph, features, scale=1.0):
+        low, high = features[graph.pairs]
+        return scale * (low * high).sum(1).exp()
+
+    def linear(scores):
+        return scores / scores.max()
+
+    monkeypatch.setitem(SCORES, "alike", alike)
+    monkeypatch.setitem(STRATEGIES, "linear", linear)
+    data = make_data()
+    graph = Graph.from_data(data)
+    expected = 2 * alike(graph, data.x).double()
+    for score in ("alike", alike):
+        scored = AddScore(score, scale=2.0)(data)
+        assert torch.equal(scored.edge_score, graph.to_arcs(expected))
+        for strategy in ("linear", linear):
+            prob = AddKeepProbability(strategy, keep_prob=0.5)(scored).edge_keep_prob
+            wanted = keep_probabilities(expected, keep_prob=0.5, strategy=linear)
+            assert torch.equal(prob, graph.to_arcs(wanted, loops=1.0))
+
+
+def test_scores_come_before_the_old_attribute():
+    data = AddScore("effective")(AddResistance(q=3)(make_data()))
+    only = AddScore("effective")(make_data())
+    rule = AddKeepProbability(keep_prob=0.5)
+    assert torch.equal(rule(data).edge_keep_prob, rule(only).edge_keep_prob)
+
+
+def test_transforms_name_every_setting():
+    def degree(graph):
+        return graph
+
+    assert repr(AddScore("aggregate", q=3)) == "AddScore(score='aggregate', q=3, cache_dir=None)"
+    assert repr(AddScore(degree)) == "AddScore(score=degree, cache_dir=None)"
+    assert repr(AddResistance(3, laplacian="normalized")) == (
+        "AddResistance(score='aggregate', q=3, desired_clusters=None, laplacian='normalized', solver='auto', "
+        "cache_dir=None)"
+    )
+    assert repr(AddKeepProbability(keep_prob=0.5)) == (
+        "AddKeepProbability(strategy='cdf', keep_prob=0.5, keep_ratio=None, gamma='auto', inverse=False)"
+    )
 
 
 def test_edge_weight_enters_the_laplacian():
@@ -294,7 +345,7 @@ def test_a_bad_attribute_does_not_move_the_epoch():
 DATA = prepared()
 BAD = {
     "q zero": (lambda: AddResistance(q=0), "q must be a whole number of at least 1, got 0"),
-    "effective q": (lambda: AddResistance(q=3, weights="effective"), "effective resistance takes no q"),
+    "effective q": (lambda: AddResistance(q=3, score="effective"), "takes method, relative_error, seed, but not q"),
     "ratio": (lambda: AddKeepProbability(keep_ratio=1.5), r"keep_ratio must lie in \[0, 1\], got 1.5"),
     "gamma": (lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1), "gamma must be at least 0, got -1"),
     "gamma word": (lambda: AddKeepProbability("cutoff", keep_ratio=0.5, gamma="x"), "unknown gamma 'x'"),
@@ -307,10 +358,12 @@ BAD = {
         "node_id names 9 nodes, but edge_index holds the node 33",
     ),
     "ends": (lambda: TADropEdge()(torch.zeros(3, 158).long(), DATA.edge_keep_prob), "whole numbers"),
-    "weights": (
-        lambda: AddResistance(q=2, weights="spectral"),
-        "unknown weights 'spectral'; choose from aggregate, effective",
+    "score": (
+        lambda: AddResistance(q=2, score="spectral"),
+        "unknown score 'spectral'; choose from aggregate, effective",
     ),
+    "setting": (lambda: AddScore("effective", q=3), "the score 'effective' takes method, .*, but not q"),
+    "needed": (lambda: AddScore(lambda graph, power: graph), "the score '<lambda>' needs power"),
     "no q": (lambda: AddResistance(), "give either q or desired_clusters"),
     "laplacian": (lambda: AddResistance(q=2, laplacian="x"), "unknown laplacian 'x'"),
     "solver": (lambda: AddResistance(q=2, solver="x"), "unknown solver 'x'"),
@@ -319,7 +372,7 @@ BAD = {
     "nothing given": (lambda: AddKeepProbability("cdf"), "give either keep_prob or keep_ratio"),
     "no resistance": (
         lambda: AddKeepProbability(keep_prob=0.5)(make_data()),
-        "data has no edge_resistance; apply AddResistance",
+        "data has no edge_score or edge_resistance; apply AddScore or AddResistance first",
     ),
     "no edge_index": (lambda: AddResistance(q=2)(Data(x=torch.ones(2, 1))), "Data with an edge_index"),
     "seed": (lambda: TADropEdge(seed=0.5), "seed must be a whole number, got 0.5"),

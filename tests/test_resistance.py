@@ -9,19 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tadropedge import Graph, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance, resistance
+from tadropedge import Graph, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance
+from tadropedge.scores.solve import settled
 
 quiet = pytest.mark.filterwarnings("ignore::tadropedge.RepeatedEigenvalueWarning")
-
-
-@quiet
-@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
-@pytest.mark.parametrize("q", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", ZOO)
-def test_against_the_dense_definition(name, q, laplacian):
-    ours = aggregate_resistance(ZOO[name], q, laplacian=laplacian)
-    assert ours.dtype == torch.float64
-    assert ours.numpy() == pytest.approx(dense.aggregate_resistance(ZOO[name], q, laplacian), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["path", "karate", "clusters", "weighted"])
@@ -112,9 +103,9 @@ def test_a_long_path_keeps_its_weights():
 
 def test_near_neighbours_in_a_long_chain_are_no_ties():
     values = 1 + 5e-10 * np.arange(20_000)
-    assert np.array_equal(resistance._make_ties(values), values)
+    assert np.array_equal(settled(values), values)
     close = np.array([1.0, 1 + 5e-10, 2.0, 0.0, 0.0])
-    assert resistance._make_ties(close).tolist() == [1.0, 1.0, 2.0, 0.0, 0.0]
+    assert settled(close).tolist() == [1.0, 1.0, 2.0, 0.0, 0.0]
 
 
 @pytest.mark.filterwarnings("error::scipy.linalg.LinAlgWarning")
@@ -122,11 +113,6 @@ def test_a_large_eigenspace_goes_straight_to_the_dense_solver():
     with pytest.warns(RepeatedEigenvalueWarning):
         weights = aggregate_resistance(star(700), 2)
     assert len(weights.unique()) == 1
-
-
-def test_named_solvers_take_many_tiny_components():
-    graph = union(*(path(3 + place % 3) for place in range(600)))
-    assert torch.equal(aggregate_resistance(graph, 2, solver="lanczos"), aggregate_resistance(graph, 2))
 
 
 def test_desired_clusters_finds_the_three_cliques():
@@ -156,12 +142,6 @@ def test_edge_weights_enter_the_laplacian():
     assert aggregate_resistance(graph, 2).numpy() == pytest.approx(aggregate_resistance(two_cliques(5), 2).numpy())
     uneven = weighted(two_cliques(5))
     assert not np.allclose(aggregate_resistance(uneven, 2), aggregate_resistance(two_cliques(5), 2))
-
-
-def test_on_every_device(device):
-    ours = aggregate_resistance(ZOO["karate"].to(device), 4)
-    assert ours.device.type == device.type
-    assert torch.equal(ours.cpu(), aggregate_resistance(ZOO["karate"], 4))
 
 
 @pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])

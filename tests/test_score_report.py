@@ -1,108 +1,25 @@
-"""Weights in parts, the summary's numbers, the places of a picture."""
+"""The summary's numbers, the files, the places of a picture."""
 
 import csv
 import io
 import struct
-import warnings
 
 import numpy as np
 import pytest
-import torch
-from graphs import ZOO, clusters, complete, cycle, path, star, two_cliques, union
+from graphs import ZOO, clusters, complete, path, star, two_cliques, union
 from matplotlib.image import imread
 
-from tadropedge import Graph, RepeatedEigenvalueWarning, aggregate_resistance, effective_resistance
-from tadropedge.score_report import figures, parts, weigh, write
+from tadropedge import Graph
+from tadropedge.score_report import figures, write
 from tadropedge.score_report.layout import _Mesh, layout
 from tadropedge.score_report.summary import knee, probabilities, summary
 from tadropedge.score_report.tables import write_csv, write_npz
-from tadropedge.score_report.weigh import Request
-from tadropedge.spectrum.clusters import Clusters
+from tadropedge.scores.solve import solve
 
 
-def facts(weighing, keep_prob=0.7, gamma=None):
-    gamma = knee(weighing.weights, gamma)
-    return summary(weighing, "graph", gamma, probabilities(weighing.weights, keep_prob, gamma), keep_prob)
-
-
-# Parts.
-
-
-@pytest.mark.parametrize("work", [1e9, 100.0, 0.0])
-def test_parts_hold_every_component_once_and_keep_the_order(monkeypatch, work):
-    monkeypatch.setattr(parts, "MOST_WORK", work)
-    graph = ZOO["parts"]
-    found = list(parts.parts(graph))
-    assert sorted(np.concatenate([part.edges for part in found])) == list(range(graph.num_edges))
-    sizes = graph.components.sizes
-    assert sorted(np.concatenate([part.components for part in found])) == torch.nonzero(sizes > 1).ravel().tolist()
-    assert len(found) == (1 if work > 1e6 else len(sizes[sizes > 1]) if work == 0 else len(found))
-    for part in found:
-        assert part.graph.components.sizes.tolist() == sizes[torch.from_numpy(part.components)].tolist()
-        assert (np.diff(part.edges) > 0).all()
-
-
-def test_parts_leave_out_what_is_too_small_and_give_large_components_alone():
-    graph = union(path(3), path(600), path(2), path(700), cycle(3))
-    assert [part.graph.num_nodes for part in parts.parts(graph, least=3)] == [6, 600, 700]
-
-
-# Weights: the same bits as the public functions, whatever the parts.
-
-
-@pytest.mark.parametrize("work", [1e9, 0.0])
-@pytest.mark.parametrize("name", ZOO)
-def test_weights_are_those_of_the_public_functions(name, work, monkeypatch):
-    monkeypatch.setattr(parts, "MOST_WORK", work)
-    graph = ZOO[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
-        for options in ({"q": 2}, {"q": 4, "laplacian": "normalized"}, {"desired_clusters": 3}):
-            assert torch.equal(weigh.weigh(graph, Request(**options)).weights, aggregate_resistance(graph, **options))
-    assert torch.equal(weigh.weigh(graph, Request("effective")).weights, effective_resistance(graph))
-
-
-def test_what_is_finished_is_not_solved_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "MOST_WORK", 0.0)
-    graph, request = ZOO["parts"], Request(q=2)
-    expected = weigh.weigh(graph, request)
-    solve, solved = weigh._solve, []
-
-    def killed_at_the_third(part, *others):
-        if len(solved) == 2:
-            raise KeyboardInterrupt
-        solved.append(part)
-        return solve(part, *others)
-
-    monkeypatch.setattr(weigh, "_solve", killed_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        weigh.weigh(graph, request, tmp_path)
-    monkeypatch.setattr(weigh, "_solve", lambda *a: solved.append(a) or solve(*a))
-    found = weigh.weigh(graph, request, tmp_path)
-    assert len(solved) == len(list(parts.parts(graph)))
-    assert torch.equal(found.weights, expected.weights)
-    assert np.array_equal(found.eigenvalues, expected.eigenvalues)
-    assert (found.solvers, found.modes.tolist()) == (expected.solvers, expected.modes.tolist())
-    again = weigh.weigh(graph, request, tmp_path)
-    assert len(solved) == len(list(parts.parts(graph)))
-    assert again.seconds == found.seconds  # of the solving, not of the reading
-
-
-def test_progress_counts_edges_to_the_last(monkeypatch):
-    monkeypatch.setattr(parts, "MOST_WORK", 0.0)
-    seen = []
-    weigh.weigh(ZOO["parts"], Request(q=4), report=lambda phase, done, total: seen.append((done, total)))
-    edges = ZOO["parts"].num_edges
-    assert seen[0] == (0, edges)
-    assert seen[-1] == (edges, edges)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-
-
-def test_progress_moves_inside_one_large_component():
-    graph, seen = path(700), []
-    weigh.weigh(graph, Request(q=3, solver="davidson"), report=lambda phase, done, total: seen.append(done))
-    assert seen == sorted(seen)
-    assert any(0 < done < graph.num_edges for done in seen)
+def facts(scored, keep_prob=0.7, gamma=None):
+    gamma = knee(scored.values, gamma)
+    return summary(scored, "graph", gamma, probabilities(scored.values, keep_prob, gamma), keep_prob)
 
 
 # The summary: closed forms.
@@ -110,7 +27,7 @@ def test_progress_moves_inside_one_large_component():
 
 @pytest.mark.parametrize("n", [4, 6, 9])
 def test_two_cliques_and_their_bridge(n):
-    found = facts(weigh.weigh(two_cliques(n), Request(desired_clusters=2)))
+    found = facts(solve(two_cliques(n), "aggregate", {"desired_clusters": 2}))
     weights = found["weights"]
     first = (n + 2 - np.sqrt((n + 2) ** 2 - 8)) / 2
     assert weights["eigenvalues"][0] == 0
@@ -133,9 +50,11 @@ def test_two_cliques_and_their_bridge(n):
 
 
 def test_the_spectrum_of_a_path_and_whole_eigenspaces():
-    weighing = weigh.weigh(path(9), Request(q=4))
-    assert weighing.eigenvalues == pytest.approx(2 - 2 * np.cos(np.pi * np.arange(5) / 9))
-    weights = facts(weigh.weigh(union(star(6), path(7), path(2), Graph.from_edge_index([[0], [1]], 4)), Request(q=3)))
+    scored = solve(path(9), "aggregate", {"q": 4})
+    assert scored.eigenvalues == pytest.approx(2 - 2 * np.cos(np.pi * np.arange(5) / 9))
+    weights = facts(
+        solve(union(star(6), path(7), path(2), Graph.from_edge_index([[0], [1]], 4)), "aggregate", {"q": 3})
+    )
     assert weights["graph"]["components"] == {"count": 6, "largest": 7, "smallest": 1, "isolated_nodes": 2}
     assert weights["weights"]["modes"] == {"3": 1, "6": 1}
     assert weights["weights"]["widened"] == 1
@@ -145,22 +64,22 @@ def test_the_spectrum_of_a_path_and_whole_eigenspaces():
 
 
 def test_effective_resistances_sum_to_nodes_less_components():
-    found = facts(weigh.weigh(ZOO["parts"], Request("effective")))
+    found = facts(solve(ZOO["parts"], "effective", {}))
     components = found["graph"]["components"]["count"]
     assert found["weights"]["sum"] == pytest.approx(ZOO["parts"].num_nodes - components)
     assert "eigenvalues" not in found["weights"]
 
 
 def test_equal_weights_protect_nothing_and_a_given_gamma_is_taken():
-    weighing = weigh.weigh(complete(5), Request(q=5))  # every mode: ω = 2 on every edge
-    found = facts(weighing)
+    scored = solve(complete(5), "aggregate", {"q": 5})  # every mode: ω = 2 on every edge
+    found = facts(scored)
     assert found["weights"]["quantiles"]["0"] == found["weights"]["quantiles"]["1"] == 2
     assert found["weights"]["critical_edges"] == 0
     assert found["weights"]["gap"] is None
-    given = facts(weighing, gamma=1.5)
+    given = facts(scored, gamma=1.5)
     assert (given["weights"]["gamma"], given["weights"]["knee"]) == (1.5, found["weights"]["gamma"])
     assert given["strategies"]["cutoff"]["protected"] == 1
-    assert facts(weighing, keep_prob=1.0)["strategies"]["uniform"]["protected"] == 1
+    assert facts(scored, keep_prob=1.0)["strategies"]["uniform"]["protected"] == 1
 
 
 # Files.
@@ -174,15 +93,15 @@ def test_the_csv_gives_odd_names_back(tmp_path):
     source.write_text("".join(f'"{i}","{j}"\n' for i, j in lines), encoding="utf-8")
     graph = Graph.from_file(source)
     assert set(graph.node_ids) == set(called)
-    weighing = weigh.weigh(graph, Request(q=2))
-    keep = probabilities(weighing.weights, 0.7, knee(weighing.weights, None))
-    table = write_csv(tmp_path / "weights.csv", weighing, keep)
+    scored = solve(graph, "aggregate", {"q": 2})
+    keep = probabilities(scored.values, 0.7, knee(scored.values, None))
+    table = write_csv(tmp_path / "weights.csv", scored, keep)
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
     assert rows[0] == ["source", "target", "weight", *(f"keep_{name}" for name in keep)]
     expected = {
         frozenset((graph.node_ids[i], graph.node_ids[j])): weight
-        for i, j, weight in zip(*graph.pairs.tolist(), weighing.weights.tolist(), strict=True)
+        for i, j, weight in zip(*graph.pairs.tolist(), scored.values.tolist(), strict=True)
     }
     assert {frozenset(row[:2]): float(row[2]) for row in rows[1:]} == expected
     again = Graph.from_file(table, weighted=False, header=True)
@@ -190,12 +109,12 @@ def test_the_csv_gives_odd_names_back(tmp_path):
 
 
 def test_the_npz_holds_plain_arrays(tmp_path):
-    weighing = weigh.weigh(ZOO["weighted"], Request(q=2))
-    with np.load(write_npz(tmp_path / "weights.npz", weighing, 0.5), allow_pickle=False) as arrays:
+    scored = solve(ZOO["weighted"], "aggregate", {"q": 2})
+    with np.load(write_npz(tmp_path / "weights.npz", scored, 0.5), allow_pickle=False) as arrays:
         assert np.array_equal(arrays["pairs"], ZOO["weighted"].pairs)
-        assert np.array_equal(arrays["weight"], weighing.weights)
+        assert np.array_equal(arrays["weight"], scored.values)
         assert np.array_equal(arrays["edge_weight"], ZOO["weighted"].weight)
-        assert np.array_equal(arrays["eigenvalues"], weighing.eigenvalues)
+        assert np.array_equal(arrays["eigenvalues"], scored.eigenvalues)
         assert (arrays["modes"].tolist(), float(arrays["gamma"])) == ([2], 0.5)
         assert "node_ids" not in arrays.files
 
@@ -231,28 +150,28 @@ def test_the_mesh_is_the_sum_over_all_pairs():
 
 
 @pytest.mark.parametrize(
-    ("name", "wish"),
-    [("complete", Request(q=2)), ("parts", Request(desired_clusters=3)), ("star", Request("effective"))],
+    ("name", "score", "settings"),
+    [("complete", "aggregate", {"q": 2}), ("parts", "aggregate", {"desired_clusters": 3}), ("star", "effective", {})],
 )
-def test_pictures_are_pngs_with_the_same_bytes_each_time(name, wish):
-    weighing = weigh.weigh(ZOO[name], wish)
-    gamma, places = knee(weighing.weights, None), layout(weighing.graph)
-    drawn = [figures.distribution(weighing, "a$x_{$", gamma), figures.picture(weighing, "数据", gamma, places)]
-    if len(weighing.eigenvalues):
-        drawn.append(figures.spectrum(weighing, "x" * 300))
+def test_pictures_are_pngs_with_the_same_bytes_each_time(name, score, settings):
+    scored = solve(ZOO[name], score, settings)
+    gamma, places = knee(scored.values, None), layout(scored.graph)
+    drawn = [figures.distribution(scored, "a$x_{$", gamma), figures.picture(scored, "数据", gamma, places)]
+    if len(scored.eigenvalues):
+        drawn.append(figures.spectrum(scored, "x" * 300))
     for png in drawn:
         assert png.startswith(b"\x89PNG\r\n\x1a\n")
         assert struct.unpack(">I", png[16:20]) == (960,)
-    assert figures.distribution(weighing, "a$x_{$", gamma) == drawn[0]
+    assert figures.distribution(scored, "a$x_{$", gamma) == drawn[0]
 
 
 def test_critical_edges_are_coloured():
     """Colours in the picture where an edge is critical, greys alone where none is."""
-    weighing = weigh.weigh(two_cliques(5), Request(q=2))
-    places = layout(weighing.graph)
+    scored = solve(two_cliques(5), "aggregate", {"q": 2})
+    places = layout(scored.graph)
     spread = []
-    for gamma in (knee(weighing.weights, None), 10.0):
-        stream = io.BytesIO(figures.picture(weighing, "cliques", gamma, places))
+    for gamma in (knee(scored.values, None), 10.0):
+        stream = io.BytesIO(figures.picture(scored, "cliques", gamma, places))
         spread.append(np.ptp(imread(stream)[:, :, :3], axis=2).max())
     assert spread[0] > 0.5
     assert spread[1] < 0.1
@@ -263,8 +182,3 @@ def test_what_is_too_large_is_left_out_with_a_reason():
     assert write.reasons(path(20_002))["graph.html"] == line
     assert list(write.reasons(clusters([120, 120], 0.8, 0.7))) == ["graph.png", "graph.html"]
     assert write.reasons(ZOO["karate"]) == {}
-
-
-def test_the_wish_is_checked_against_the_graph():
-    assert Request(q=3).clusters(path(3)) == Clusters(q=3)
-    assert Request("effective").clusters(path(3)) is None

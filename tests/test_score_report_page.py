@@ -18,15 +18,15 @@ from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
 from tadropedge.score_report.summary import knee, probabilities
-from tadropedge.score_report.weigh import Request, weigh
+from tadropedge.scores.solve import solve
 
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 
 
 def page(graph, q=2, name="graph"):
-    weighing = weigh(graph, Request(q=q))
-    gamma = knee(weighing.weights, None)
-    return weighing, render(weighing, name, gamma, probabilities(weighing.weights, 0.7, gamma), layout(graph))
+    scored = solve(graph, "aggregate", {"q": q})
+    gamma = knee(scored.values, None)
+    return scored, render(scored, name, gamma, probabilities(scored.values, 0.7, gamma), layout(graph))
 
 
 def data(text):
@@ -34,10 +34,10 @@ def data(text):
 
 
 def test_the_data_hold_every_edge():
-    weighing, text = page(ZOO["karate"], q=4)
+    scored, text = page(ZOO["karate"], q=4)
     held = data(text)
     assert [held["source"], held["target"]] == ZOO["karate"].pairs.tolist()
-    assert held["weight"] == weighing.weights.tolist()
+    assert held["weight"] == scored.values.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
 
@@ -102,10 +102,10 @@ onload = () => {
 @needs_chromium
 def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
     graph = replace(two_cliques(5), node_ids=tuple("abcdefghij"))
-    weighing, text = page(graph)
+    scored, text = page(graph)
     frame = f'<iframe width="390" height="844" srcdoc="{escape(text)}"></iframe>'
     wrapper = tmp_path / "wrapper.html"
-    script = WRAPPER.replace("BRIDGE", str(int(weighing.weights.argmax())))
+    script = WRAPPER.replace("BRIDGE", str(int(scored.values.argmax())))
     wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frame}", encoding="utf-8")
     dom = Page(browse(tmp_path, wrapper, "--dump-dom"))
     told = json.loads(next(words for words in dom.words if words.startswith("{")))
@@ -130,9 +130,9 @@ def drawn(draw, *arguments):
 
 
 def test_the_spectrum_marks_the_chosen_modes_and_the_gap_above():
-    weighing = weigh(ZOO["karate"], Request(q=4))
-    values, chosen = weighing.eigenvalues, weighing.chosen
-    figure, title = drawn(figures.spectrum, weighing, "karate")
+    scored = solve(ZOO["karate"], "aggregate", {"q": 4})
+    values, chosen = scored.eigenvalues, scored.chosen
+    figure, title = drawn(figures.spectrum, scored, "karate")
     (axis,) = figure.axes
     used, above = axis.get_lines()
     assert np.array_equal(used.get_ydata(), values[:chosen])
@@ -143,11 +143,11 @@ def test_the_spectrum_marks_the_chosen_modes_and_the_gap_above():
 
 
 def test_the_distribution_holds_every_positive_weight_and_the_knee():
-    weighing = weigh(ZOO["karate"], Request(q=4))
-    gamma = knee(weighing.weights, None)
-    figure, title = drawn(figures.distribution, weighing, "karate", gamma)
+    scored = solve(ZOO["karate"], "aggregate", {"q": 4})
+    gamma = knee(scored.values, None)
+    figure, title = drawn(figures.distribution, scored, "karate", gamma)
     left, right = figure.axes
-    weights = np.sort(weighing.weights.numpy())
+    weights = np.sort(scored.values.numpy())
     assert np.array_equal(left.get_lines()[0].get_ydata(), weights[weights > 0])
     assert sum(bar.get_height() for bar in right.patches) == (weights > 0).sum()
     critical = int((weights >= gamma).sum())
@@ -158,11 +158,11 @@ def test_the_distribution_holds_every_positive_weight_and_the_knee():
 
 def test_the_picture_of_a_graph_colours_the_critical_edges_alone():
     graph = two_cliques(5)
-    weighing, places = weigh(graph, Request(q=2)), layout(graph)
-    gamma = knee(weighing.weights, None)
-    figure, title = drawn(figures.picture, weighing, "cliques", gamma, places)
+    scored, places = solve(graph, "aggregate", {"q": 2}), layout(graph)
+    gamma = knee(scored.values, None)
+    figure, title = drawn(figures.picture, scored, "cliques", gamma, places)
     quiet, critical = figure.axes[0].collections
-    bridge = int(weighing.weights.argmax())
+    bridge = int(scored.values.argmax())
     assert len(quiet.get_segments()) == graph.num_edges - 1
     assert np.array_equal(critical.get_segments(), places[graph.pairs.numpy().T][[bridge]])
     assert critical.get_zorder() > quiet.get_zorder()

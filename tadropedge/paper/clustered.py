@@ -15,7 +15,7 @@ from tadropedge.diagnostics import low_modes
 from tadropedge.graph import Graph
 from tadropedge.paper.judge import Array, ranking
 from tadropedge.paper.rows import OPTIONAL, Row
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from tadropedge.publish.pictures import INK, PALETTE, QUIET, RULE, WIDTH
 from tadropedge.publish.pictures import picture as rendered
-from tadropedge.score_report.weigh import Weighing
+from tadropedge.score_report.summary import label
+from tadropedge.scores.solve import Scored
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,9 +24,9 @@ CRITICAL = LinearSegmentedColormap.from_list("critical", ["#e69f00", "#d55e00", 
 
 
 @rendered
-def spectrum(weighing: Weighing, name: str) -> tuple[Figure, str]:
+def spectrum(scored: Scored, name: str) -> tuple[Figure, str]:
     """The lowest eigenvalues of the largest component, with the gap above the chosen q."""
-    values, chosen = weighing.eigenvalues, weighing.chosen
+    values, chosen = scored.eigenvalues, scored.chosen
     figure = Figure(figsize=(WIDTH, 3.6))
     axis = figure.subplots()
     if chosen < len(values):
@@ -37,21 +38,21 @@ def spectrum(weighing: Weighing, name: str) -> tuple[Figure, str]:
         )  # fmt: skip
     index = np.arange(len(values))
     axis.vlines(index, 0, values, color=GREY, linewidth=1)
-    for inside, colour, label in ((index < chosen, BLUE, f"used: q = {chosen}"), (index >= chosen, QUIET, "above")):
+    for inside, colour, words in ((index < chosen, BLUE, f"used: q = {chosen}"), (index >= chosen, QUIET, "above")):
         if inside.any():
-            axis.plot(index[inside], values[inside], "o", color=colour, markersize=6, label=label, clip_on=False)
-    axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {weighing.request.laplacian}")
+            axis.plot(index[inside], values[inside], "o", color=colour, markersize=6, label=words, clip_on=False)
+    axis.set(xlabel="index ℓ", ylabel=f"eigenvalue λ, {scored.settings['laplacian']}")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylim(0, 1.08 * float(values.max()) or 1.0)
     figure.legend(loc="outside lower center", ncols=2, handletextpad=0.2)
-    nodes = weighing.graph.components.largest
+    nodes = scored.graph.components.largest
     return figure, f"{name}: lowest eigenvalues of the largest component ({nodes:,} nodes)"
 
 
 @rendered
-def distribution(weighing: Weighing, name: str, gamma: float) -> tuple[Figure, str]:
+def distribution(scored: Scored, name: str, gamma: float) -> tuple[Figure, str]:
     """The sorted weights on a log scale with the knee, and their histogram."""
-    values = np.sort(weighing.weights.numpy())
+    values = np.sort(scored.values.numpy())
     positive = values[values > 0]
     figure = Figure(figsize=(WIDTH, 3.8))
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
@@ -69,17 +70,17 @@ def distribution(weighing: Weighing, name: str, gamma: float) -> tuple[Figure, s
     left.set_title(f"sorted{f', {zeros:,} zeros left out' if zeros else ''}")
     right.set_title("histogram")
     words = f"γ = {gamma:.3g}, {critical:,} of {len(values):,} edges reach it" if critical else "no edge stands out"
-    return figure, f"{name}: {weighing.request.kind} resistance; {words}"
+    return figure, f"{name}: {label(scored.score)}; {words}"
 
 
 @rendered
-def picture(weighing: Weighing, name: str, gamma: float, places: Floats) -> tuple[Figure, str]:
+def picture(scored: Scored, name: str, gamma: float, places: Floats) -> tuple[Figure, str]:
     """The graph: edges of ω ≥ γ coloured, the most critical on top, the others grey."""
-    weights = weighing.weights.numpy()
+    weights = scored.values.numpy()
     order = np.argsort(weights, kind="stable")
     critical = order[weights[order] >= gamma]
     quiet = order[weights[order] < gamma]
-    lines = places[weighing.graph.pairs.numpy().T]
+    lines = places[scored.graph.pairs.numpy().T]
     figure = Figure(figsize=(WIDTH, WIDTH))
     axis = figure.subplots()
     thin = float(np.clip(40 / np.sqrt(len(order)), 0.25, 1.2))

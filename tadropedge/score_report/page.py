@@ -19,31 +19,31 @@ from torch import Tensor
 from tadropedge.publish.page import Markup
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.tables import Table
-from tadropedge.score_report.summary import most_critical
-from tadropedge.score_report.weigh import Weighing
+from tadropedge.score_report.summary import label, most_critical
+from tadropedge.scores.solve import Scored
 
 Floats = npt.NDArray[np.float64]
 
 
-def render(weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
+def render(scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
     """The page as text: every node, every edge."""
     script = resources.files("tadropedge.score_report").joinpath("graph.js").read_text(encoding="utf-8")
-    graph, kind = weighing.graph, weighing.request.kind
-    edges = [(str(edge["source"]), str(edge["target"]), f"{edge['weight']:.6g}") for edge in most_critical(weighing)]
+    graph = scored.graph
+    edges = [(str(edge["source"]), str(edge["target"]), f"{edge['weight']:.6g}") for edge in most_critical(scored)]
     return render_page(
         "score_report/graph.html.j2",
         heading=f"Which edges hold {name} together?",
-        words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, weighed by {kind} resistance. "
+        words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, scored by {label(scored.score)}. "
         f"Edges of weight {gamma:.4g} and more are called critical.",
         critical=Table("Most critical edges", ("source", "target", "weight"), edges, left=(0, 1)),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=Markup(_embedded(_data(weighing, gamma, keep, places))),
+        data=Markup(_embedded(_data(scored, gamma, keep, places))),
         script=Markup(script),
     )
 
 
-def _data(weighing: Weighing, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
-    graph = weighing.graph
+def _data(scored: Scored, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
+    graph = scored.graph
     low, high = graph.pairs.tolist()
     return {
         "gamma": gamma,
@@ -52,7 +52,7 @@ def _data(weighing: Weighing, gamma: float, keep: Mapping[str, Tensor], places: 
         "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards
         "source": low,
         "target": high,
-        "weight": weighing.weights.tolist(),
+        "weight": scored.values.tolist(),
         "keep": {name: prob.numpy().round(4).tolist() for name, prob in keep.items()},
     }
 

@@ -12,42 +12,42 @@ from torch import Tensor
 from tadropedge.files import atomic
 from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report.summary import names
-from tadropedge.score_report.weigh import Weighing
+from tadropedge.scores.solve import Scored
 
 LINES = 100_000  # written at a time
 
 
-def write_csv(path: Path, weighing: Weighing, keep: Mapping[str, Tensor]) -> Path:
-    """One line an edge: its ends by the user's own names, its weight, the probability of keeping it.
+def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
+    """One line per edge: its ends by the user's own names, its weight, the probability of keeping it.
 
     Words are quoted, so that every name comes back as it was; numbers have all their digits.
     """
-    called, columns = names(weighing.graph), [weighing.weights, *keep.values()]
+    called, columns = names(scored.graph), [scored.values, *keep.values()]
     with atomic(path) as stream:
         stream.write(csv_lines([("source", "target", "weight", *(f"keep_{name}" for name in keep))], quoted=True))
-        for first in range(0, weighing.graph.num_edges, LINES):
+        for first in range(0, scored.graph.num_edges, LINES):
             some = slice(first, first + LINES)
-            ends = ([called[node] for node in end] for end in weighing.graph.pairs[:, some].tolist())
+            ends = ([called[node] for node in end] for end in scored.graph.pairs[:, some].tolist())
             numbers = (column[some].tolist() for column in columns)
             stream.write(csv_lines(zip(*ends, *numbers, strict=True), quoted=True))
     return path
 
 
-def write_npz(path: Path, weighing: Weighing, gamma: float) -> Path:
+def write_npz(path: Path, scored: Scored, gamma: float) -> Path:
     """Plain arrays, read without unpickling.
 
     ``pairs [2, M]``, ``weight [M]``, ``gamma``, ``component [N]``, ``modes [C]``, ``widened [C]``, ``eigenvalues`` of
     the largest component; ``node_ids [N]`` where the nodes have names, ``edge_weight [M]`` where edges have weights.
     """
-    graph = weighing.graph
+    graph = scored.graph
     arrays: dict[str, Any] = {
         "pairs": graph.pairs.numpy(),
-        "weight": weighing.weights.numpy(),
+        "weight": scored.values.numpy(),
         "gamma": np.array(gamma),
         "component": graph.components.labels.numpy(),
-        "modes": weighing.modes,
-        "widened": weighing.widened,
-        "eigenvalues": weighing.eigenvalues,
+        "modes": scored.modes,
+        "widened": scored.widened,
+        "eigenvalues": scored.eigenvalues,
     }
     if graph.node_ids is not None:
         arrays["node_ids"] = np.array(graph.node_ids)

@@ -13,7 +13,8 @@ from rich.text import Text
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import terminal_table
 from tadropedge.publish.wording import short, size, span
-from tadropedge.spectrum import Explanation
+from tadropedge.score_report.summary import label
+from tadropedge.spectrum import Step
 
 
 def page(summary: Mapping[str, Any]) -> Group:
@@ -32,10 +33,10 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "graph", f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} edges"
     isolated = f", {parts['isolated_nodes']:,} isolated nodes" if parts["isolated_nodes"] else ""
     yield "components", f"{parts['count']:,}: {parts['smallest']:,} to {parts['largest']:,} nodes{isolated}"
-    if weights["kind"] == "aggregate":
+    if "eigenvalues" in weights:
         yield from _modes(weights)
     else:
-        yield "weights", f"effective resistance, sum {weights['sum']:.6g}"
+        yield "weights", f"{label(weights['kind'])}, sum {weights['sum']:.6g}"
     yield "quantiles", ", ".join(f"{float(q):.0%} {value:.2g}" for q, value in weights["quantiles"].items())
     yield "ties", f"{weights['ties']:.1%} of the edges share their weight with another; {weights['zeros']:.1%} are zero"
     given = "the knee" if weights["gamma"] == weights["knee"] else f"the knee is {weights['knee']:.4g}"
@@ -71,7 +72,7 @@ def _critical(edges: Sequence[Mapping[str, Any]]) -> Shown:
     return terminal_table(Table("most critical edges", ("source", "target", "weight"), rows, left=(0, 1)))
 
 
-def explained(parts: Sequence[Explanation]) -> Shown:
+def explained(parts: Sequence[Step]) -> Shown:
     """Which solvers are tried on which components, and why; components that fare alike share a line."""
     columns = ("components", "nodes", "edges", "solvers", "memory", "why")
     rows = []

@@ -18,7 +18,9 @@ from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
 from tadropedge.score_report.summary import knee, probabilities, summary
 from tadropedge.score_report.tables import write_csv, write_npz
-from tadropedge.score_report.weigh import Report, Weighing
+from tadropedge.scores.solve import Scored
+
+Report = Callable[[str, int, int], None]
 
 MOST_NODES = 4_000  # of a still picture; beyond, nodes and edges run together
 MOST_EDGES = 20_000  # of a page; beyond, drawing no longer follows the hand
@@ -27,7 +29,7 @@ DRAWN = "files written"
 
 
 def write_all(
-    weighing: Weighing,
+    scored: Scored,
     name: str,
     folder: Path,
     *,
@@ -37,21 +39,21 @@ def write_all(
     run: Mapping[str, Any] | None = None,
     report: Report = lambda *_: None,
 ) -> dict[str, Any]:
-    """Write weights, pictures and page to ``folder``, then ``summary.json``; return the summary.
+    """Write scores, pictures and page to ``folder``, then ``summary.json``; return the summary.
 
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
-    gamma = knee(weighing.weights, gamma)
-    keep = probabilities(weighing.weights, keep_prob, gamma)
-    found = summary(weighing, name, gamma, keep, keep_prob)
+    gamma = knee(scored.values, gamma)
+    keep = probabilities(scored.values, keep_prob, gamma)
+    found = summary(scored, name, gamma, keep, keep_prob)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
-    pictures, found["left_out"] = _pictures(weighing, name, gamma, adaptive) if draw else ({}, [])
+    pictures, found["left_out"] = _pictures(scored, name, gamma, adaptive) if draw else ({}, [])
     total = len(pictures) + 3
     report(DRAWN, 0, total)
-    write_csv(folder / "weights.csv", weighing, adaptive)
+    write_csv(folder / "weights.csv", scored, adaptive)
     report(DRAWN, 1, total)
-    write_npz(folder / "weights.npz", weighing, gamma)
+    write_npz(folder / "weights.npz", scored, gamma)
     for done, (file, made) in enumerate(pictures.items(), 2):
         report(DRAWN, done, total)
         write_atomic(folder / file, made())
@@ -59,7 +61,7 @@ def write_all(
         if file not in pictures:
             (folder / file).unlink(missing_ok=True)
     found["files"] = ["weights.csv", "weights.npz", "summary.json", *pictures]
-    seconds = {"solving": round(weighing.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
+    seconds = {"solving": round(scored.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
     found["run"] = {**(run or {}), "seconds": seconds}
     write_atomic(folder / "summary.json", (json.dumps(found, indent=2) + "\n").encode())
     report(DRAWN, total, total)
@@ -67,19 +69,19 @@ def write_all(
 
 
 def _pictures(
-    weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor]
+    scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor]
 ) -> tuple[dict[str, Callable[[], bytes]], list[str]]:
     """What is drawn, and for each thing that is not a line that says why."""
-    graph = weighing.graph
+    graph = scored.graph
     drawn: dict[str, Callable[[], bytes]] = {}
-    if len(weighing.eigenvalues):
-        drawn["spectrum.png"] = lambda: figures.spectrum(weighing, name)
-    drawn["distribution.png"] = lambda: figures.distribution(weighing, name, gamma)
+    if len(scored.eigenvalues):
+        drawn["spectrum.png"] = lambda: figures.spectrum(scored, name)
+    drawn["distribution.png"] = lambda: figures.distribution(scored, name, gamma)
     left_out = reasons(graph)
     if not {"graph.png", "graph.html"} <= set(left_out):
         places = layout(graph)
-        drawn["graph.png"] = lambda: figures.picture(weighing, name, gamma, places)
-        drawn["graph.html"] = lambda: render(weighing, name, gamma, keep, places).encode()
+        drawn["graph.png"] = lambda: figures.picture(scored, name, gamma, places)
+        drawn["graph.html"] = lambda: render(scored, name, gamma, keep, places).encode()
     return {file: made for file, made in drawn.items() if file not in left_out}, list(left_out.values())
 
 
@@ -89,16 +91,12 @@ def reasons(graph: Graph) -> dict[str, str]:
     >>> reasons(Graph.from_edge_index([[0], [1]], num_nodes=5_000))
     {'graph.png': 'graph.png is left out: 5,000 nodes, more than the 4,000 that a picture can show'}
     """
-    nodes, edges = f"{graph.num_nodes:,} nodes", f"{graph.num_edges:,} edges"
     found = {}
-    if graph.num_nodes > MOST_NODES:
-        found["graph.png"] = f"graph.png is left out: {nodes}, more than the {MOST_NODES:,} that a picture can show"
-    elif graph.num_edges > MOST_EDGES:
-        found["graph.png"] = f"graph.png is left out: {edges}, more than the {MOST_EDGES:,} that a picture can show"
-    if graph.num_edges > MOST_EDGES or graph.num_nodes > 2 * MOST_EDGES:
-        many = edges if graph.num_edges > MOST_EDGES else nodes
-        most = MOST_EDGES if graph.num_edges > MOST_EDGES else 2 * MOST_EDGES
-        found["graph.html"] = f"graph.html is left out: {many}, more than the {most:,} that a page can show"
+    for file, what, most_nodes in (("graph.png", "picture", MOST_NODES), ("graph.html", "page", 2 * MOST_EDGES)):
+        sizes = (("nodes", graph.num_nodes, most_nodes), ("edges", graph.num_edges, MOST_EDGES))
+        for unit, count, most in sizes:
+            if count > most and file not in found:
+                found[file] = f"{file} is left out: {count:,} {unit}, more than the {most:,} that a {what} can show"
     return found
 
 

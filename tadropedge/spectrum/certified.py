@@ -90,7 +90,7 @@ def lowest(L: sp.csr_matrix, operator: Inverse | Flipped, null: Floats, k: int, 
         if len(values) == wanted:
             cut = aim.cut(np.concatenate(([0.0], operator.swapped(values))))
             floor = float(operator.swapped(np.array(cut))) * (1 + MISSED)
-        found = _follow(run, L, operator, values, floor, wanted, aim, looking)
+        found = _follow(run, L, operator, aim, Sought(values, wanted, floor, looking))
         if not found and floor:
             break
         if floor and aim.limits is not EXACT.limits:
@@ -109,27 +109,28 @@ def lowest(L: sp.csr_matrix, operator: Inverse | Flipped, null: Floats, k: int, 
     return with_null(operator.swapped(values), vectors.numpy(), null)
 
 
-def _follow(
-    run: Run,
-    L: sp.csr_matrix,
-    operator: Inverse | Flipped,
-    values: Floats,
-    floor: float,
-    wanted: int,
-    aim: Aim,
-    looking: bool,
-) -> int:
-    """Go on until the first values of the run have converged; return how many belong to the ``wanted`` largest of all.
+@dataclass(frozen=True)
+class Sought:
+    """The ``wanted`` largest of all values, the known ``values`` among them; new ones lie above ``floor``.
 
-    Where it is ``looking`` for values above the floor, one is enough, converged or not.
+    ``looking``: one new value is enough, converged or not.
     """
-    norm = 2 * largest_diagonal(L)
+
+    values: Floats
+    wanted: int
+    floor: float
+    looking: bool
+
+
+def _follow(run: Run, L: sp.csr_matrix, operator: Inverse | Flipped, aim: Aim, sought: Sought) -> int:
+    """Go on until the first values of the run have converged; return how many of them are among the wanted."""
+    norm, wanted, floor = 2 * largest_diagonal(L), sought.wanted, sought.floor
     while True:
         new = run.step()
         ritz = run.values
-        merged = np.sort(np.concatenate((values, ritz[ritz > floor])))[::-1][:wanted]
+        merged = np.sort(np.concatenate((sought.values, ritz[ritz > floor])))[::-1][:wanted]
         found = int(((ritz > floor) & (ritz >= merged[-1])).sum())
-        if run.exhausted or (looking and found) or (not found and run.chance(floor) <= CHANCE):
+        if run.exhausted or (sought.looking and found) or (not found and run.chance(floor) <= CHANCE):
             return found
         if len(merged) < wanted:
             continue

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tadropedge.blocks import Flags, Floats, Integers
 from tadropedge.errors import TadropedgeError, check_integer
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 # Two eigenvalues closer than this are one repeated eigenvalue: a millionth of the larger one, or rounding.
 RELATIVE_GAP = 1e-6
@@ -21,7 +17,7 @@ EQUAL_GAPS = 1e-9  # gaps that differ by less are equal, so rounding never decid
 
 @dataclass(frozen=True)
 class Clusters:
-    """The wish: exactly ``q`` clusters a component, or about ``desired`` of them."""
+    """The wish: exactly ``q`` clusters per component, or about ``desired`` of them."""
 
     q: int | None = None
     desired: int | None = None
@@ -36,6 +32,15 @@ class Clusters:
         if q is not None:
             return cls(q=check_integer("q", q, least=1))
         return cls(desired=check_integer("desired_clusters", desired_clusters, least=1))
+
+    def check_fits(self, largest: int) -> None:
+        """Check that at least one component has as many nodes as clusters are asked for."""
+        if self.least_nodes > largest:
+            raise TadropedgeError(f"{self} is larger than every component; the largest has {largest} nodes")
+
+    def __str__(self) -> str:
+        """As the user asked for it."""
+        return f"q={self.q}" if self.q is not None else f"desired_clusters={self.desired}"
 
     @property
     def least_nodes(self) -> int:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 import torch
 
+from tadropedge.blocks import blocks
 from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
-from tadropedge.spectrum.aim import CPU, Aim, Eigenpairs
+from tadropedge.graph import Graph
+from tadropedge.progress import Progress, Show
+from tadropedge.spectrum.aim import Aim, Eigenpairs, Floats
 from tadropedge.spectrum.clusters import Clusters, cluster_counts
-from tadropedge.spectrum.memory import free_bytes, readable
+from tadropedge.spectrum.memory import shortage
+from tadropedge.spectrum.plan import Step, System, Wish, plan
 from tadropedge.spectrum.solvers import SOLVERS
-from tadropedge.spectrum.survey import DENSE_FALLBACK, Survey
+from tadropedge.spectrum.subspaces import EPSILON, Subspaces, dense_batch
+from tadropedge.spectrum.survey import DENSE_FALLBACK
 from tadropedge.spectrum.twins import Twins
 
-Floats = npt.NDArray[np.float64]
-
-EPSILON = float(np.finfo(np.float64).eps)
 MOST_PAIRS = 512  # eigenpairs beyond which a repeated eigenvalue of a large component is given up
 UNDECIDED = 1e-6  # residual, as a share of the eigenvalue, that tells whether it is repeated
 CAREFUL = 0.5  # solvers aim at this share of the residual that the check allows
@@ -32,42 +33,32 @@ log = logging.getLogger("tadropedge")
 
 
 @dataclass(frozen=True)
-class Subspace:
-    """The lowest modes of one component and a bound on the angle by which their span may be wrong.
-
-    ``values``: the lowest eigenvalues; ``count``: how many of them are used; ``vectors [n, r]``: modes, and
-    ``local [n]`` the diagonal of the rest of their projector, the differences of twin leaves:
-    P_ii = Σ_ℓ u_ℓ[i]² + local[i].
-    """
-
-    values: Floats
-    count: int
-    vectors: Floats
-    local: Floats
-    error: float
-    widened: bool
-    solver: str
-
-
-@dataclass(frozen=True)
 class Check:
-    """What an answer must show: the residual and the gap that bound the error of every weight by ``tolerance``.
+    """What an answer must show: the residual and the gap that bound the error of every score by ``tolerance``.
 
-    A weight is ω = dᵀ P d with ‖d‖² = 2 and P the projector on the modes, so |Δω| ≤ 2 ‖ΔP‖ and the subspace may turn by
+    A score is ω = dᵀ P d with ‖d‖² = 2 and P the projector on the modes, so |Δω| ≤ 2 ‖ΔP‖ and the subspace may turn by
     ``tolerance / 2``. By Davis and Kahan it turns by at most ‖L V − V Λ‖ / (gap above q). A residual at the level of
     rounding always passes: where the gap is so small that rounding alone turns the subspace by more, no float64 solver
     does better.
     """
 
-    twins: Twins
-    norm: float
-    clusters: Clusters
-    tolerance: float
+    step: Step
+    system: System
+
+    @property
+    def twins(self) -> Twins:
+        """The twin leaves that are merged in the system."""
+        return self.system.twins
+
+    @cached_property
+    def norm(self) -> float:
+        """A bound on the largest eigenvalue."""
+        return float(self.step.block.norms(self.step.wish.laplacian)[0])
 
     def count(self, values: Floats) -> tuple[Floats, int, bool]:
         """The eigenvalues of the component as far as seen, how many are used (0: see more), whether q was widened."""
         seen = self.twins.between(values)
-        counts, widened = cluster_counts(seen[None], len(self.twins.place), np.array([self.norm]), self.clusters)
+        counts, widened = cluster_counts(seen[None], self.step.nodes, np.array([self.norm]), self.step.wish.clusters)
         return seen, int(counts[0]), bool(widened[0])
 
     def modes(self, values: Floats) -> tuple[int, float, float]:
@@ -79,7 +70,7 @@ class Check:
         rounding = 200 * EPSILON * self.norm * np.sqrt(used)
         if count == 0:  # the end of an eigenspace is not in sight: enough to know that
             return used, gap, max(rounding, UNDECIDED * float(values[-1]))
-        return used, gap, max(rounding, self.tolerance / 2 * gap if np.isfinite(gap) else rounding)
+        return used, gap, max(rounding, self.step.wish.tolerance / 2 * gap if np.isfinite(gap) else rounding)
 
     def limits(self, values: Floats, norm: float) -> Floats:
         """The residual that a solver should reach for each of its pairs ``[k]``."""
@@ -95,11 +86,11 @@ class Check:
         halve the gap, which solvers allow for (``CAREFUL``). Where q is chosen by the gaps, all of them decide.
         """
         seen, count, _ = self.count(values)
-        if self.clusters.q is None or not 0 < count < len(seen):
+        if self.step.wish.clusters.q is None or not 0 < count < len(seen):
             return float(values[-1])
         return float(min(values[-1], 0.5 * (seen[count - 1] + seen[count])))
 
-    def judge(self, L: sp.csr_matrix, found: Eigenpairs, name: str) -> tuple[Subspace | None, str | None]:
+    def judge(self, found: Eigenpairs, name: str) -> tuple[Subspaces | None, str | None]:
         """Return the subspace if it is good, else the reason why not; neither when more pairs are needed."""
         values, vectors = found
         if not (np.isfinite(values).all() and np.isfinite(vectors).all()):
@@ -107,89 +98,108 @@ class Check:
         seen, count, widened = self.count(values)
         used, gap, limit = self.modes(values)
         V = vectors[:, :used]
-        size = float(np.linalg.norm(L @ V - V * values[:used]))
+        size = float(np.linalg.norm(self.system.L @ V - V * values[:used]))
         skew = float(np.linalg.norm(V.T @ V - np.eye(used)))
         if size > limit or skew > 1e-8:
             return None, f"residual {size:.1e} above {limit:.1e}" if size > limit else "vectors not orthogonal"
         if count == 0:
             return None, None
-        whole = count == len(self.twins.place)
-        error = 0.0 if whole else (size + 4 * EPSILON * self.norm) / gap
-        local = self.twins.used(float(seen[count - 1]))
-        V = V if self.twins.merged == 0 else self.twins.spread() @ V
-        return Subspace(seen, count, V, local, error, widened, name), None
+        whole = count == self.step.nodes
+        subspace = Subspaces(
+            block=self.step.block,
+            laplacian=self.step.wish.laplacian,
+            values=seen[None],
+            vectors=(V if self.twins.merged == 0 else self.twins.spread() @ V)[None],
+            counts=np.array([count]),
+            error=np.array([0.0 if whole else (size + 4 * EPSILON * self.norm) / gap]),
+            widened=np.array([widened]),
+            local=self.twins.used(float(seen[count - 1]))[None],
+            solver=name,
+        )
+        return subspace, None
 
 
-def climb(
-    L: sp.csr_matrix,
-    null: Floats,
-    norm: float,
+def cluster_subspaces(
+    graph: Graph,
     clusters: Clusters,
-    solver: str,
-    tolerance: float,
-    device: torch.device = CPU,
-    report: Callable[[float], None] = lambda share: None,
-) -> Subspace:
-    """Find the modes that ``clusters`` asks for, with the first solver whose answer passes the check.
+    laplacian: str = "combinatorial",
+    solver: str = "auto",
+    tolerance: float = 1e-8,
+    progress: Show = None,
+    device: torch.device | str = "cpu",
+) -> Iterator[Subspaces]:
+    """Yield the subspaces of the lowest modes of every component that has enough nodes.
 
-    ``tolerance`` bounds the absolute error of every weight; ``report`` hears how much of the work is done.
+    >>> graph = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]])
+    >>> (path,) = cluster_subspaces(graph, Clusters(q=2))
+    >>> path.values[0, 1:].round(4).tolist(), path.vectors.shape
+    ([0.5858, 2.0, 3.4142], (1, 4, 2))
     """
-    n, edges = L.shape[0], (L.nnz - L.shape[0]) // 2
-    twins = Twins.of(L)
-    if twins.merged:
-        spread = twins.spread()
-        L, null = (spread.T @ L @ spread).tocsr(), spread.T @ null
-        L.sort_indices()
-    check = Check(twins, norm, clusters, tolerance)
-    survey = Survey.of(L)
-    k = min(L.shape[0], clusters.pairs_needed)
-    rungs = survey.rungs(solver, k, device)
-    log.info("component of %d nodes, %d edges: %s; %s", n, edges, ", ".join(rungs), survey.reason(solver, k))
-    aim = Aim(device, check.limits, report, check.cut)
+    where = torch.device(device)
+    wish = Wish(clusters, laplacian=laplacian, solver=solver, tolerance=tolerance, device=where)
+    with Progress("eigenvectors", graph.num_nodes, progress) as bar:
+        for step in plan(blocks(graph, clusters.least_nodes), wish):
+            bar.note(f"{step.count} × {step.nodes} nodes")
+            with bar.step(step.block.nodes.size) as report:
+                found = execute(step, report)
+            yield found
+
+
+def execute(step: Step, report: Callable[[float], None] = lambda share: None) -> Subspaces:
+    """Do what a step of the plan says; ``report`` hears the share of the work that is done."""
+    if step.system is None:
+        return dense_batch(step.block, step.wish.clusters, step.wish.laplacian)
+    return _climb(Check(step, step.system), report)
+
+
+def _climb(check: Check, report: Callable[[float], None]) -> Subspaces:
+    """Find the modes of one component, with the first rung whose answer passes the check."""
+    step, wish, component = check.step, check.step.wish, f"component of {check.step.nodes} nodes"
+    log.info("%s, %d edges: %s; %s", component, step.edges, ", ".join(step.rungs), step.reason)
+    aim = Aim(wish.device, check.limits, report, check.cut)
     reasons: list[str] = []
-    for rung in rungs:
-        subspace, reason = _try(rung, L, null, check, aim, survey, alone=solver != "auto")
+    for rung in step.rungs:
+        subspace, reason = _try(rung, check, aim)
         if subspace is not None:
-            log.info("component of %d nodes: solved by %s, angle below %.1e", n, subspace.solver, subspace.error)
-            if 2 * subspace.error > tolerance:
+            error = float(subspace.error[0])
+            log.info("%s: solved by %s, angle below %.1e", component, subspace.solver, error)
+            if 2 * error > wish.tolerance:
                 log.warning(
-                    "component of %d nodes: its eigenvalues lie so close that float64 bounds errors of its weights "
-                    "by %.1e only, not by the tolerance %g",
-                    *(n, 2 * subspace.error, tolerance),
+                    "%s: its eigenvalues lie so close that float64 bounds errors of its edge scores by %.1e only, "
+                    "not by the tolerance %g",
+                    *(component, 2 * error, wish.tolerance),
                 )
             return subspace
         reasons.append(f"{rung}: {reason}")
-        log.info("component of %d nodes: %s", n, reasons[-1])
+        log.info("%s: %s", component, reasons[-1])
     if all("needs about" in reason for reason in reasons):
-        raise NotEnoughMemoryError(f"a component of {n} nodes and {edges} edges does not fit: {'; '.join(reasons)}")
+        raise NotEnoughMemoryError(f"a {component} and {step.edges} edges does not fit: {'; '.join(reasons)}")
     raise ConvergenceError(
-        f"no solver found the low spectrum of a component of {n} nodes and {edges} edges "
-        f"({'; '.join(reasons)}); choose another q, a larger tolerance than {tolerance:g}, "
+        f"no solver found the low spectrum of a {component} and {step.edges} edges "
+        f"({'; '.join(reasons)}); choose another q, a larger tolerance than {wish.tolerance:g}, "
         f"or a solver from {', '.join(SOLVERS)}"
     )
 
 
-def _try(
-    name: str, L: sp.csr_matrix, null: Floats, check: Check, aim: Aim, survey: Survey, alone: bool
-) -> tuple[Subspace | None, str]:
+def _try(name: str, check: Check, aim: Aim) -> tuple[Subspaces | None, str]:
     """One rung: more pairs are asked for while they end inside an eigenspace."""
-    n = L.shape[0]
-    k = min(n, check.clusters.pairs_needed)
+    system, survey, k = check.system, check.step.survey, check.step.pairs
+    n = survey.nodes
     while True:
         name = "dense" if survey.wants_many(k) else name
-        need, free = survey.memory(name, k), free_bytes(aim.device if name == "davidson" else "cpu")
-        if free is not None and need > free:
-            return None, f"needs about {readable(need)} of memory, {readable(free)} are free"
+        missing = shortage(survey.memory(name, k), aim.device if name == "davidson" else "cpu")
+        if missing:
+            return None, missing
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of singular or stalled iterations: the check below decides
-                found = SOLVERS[name](L, null, k, aim)
+                found = SOLVERS[name](system.L, system.null, k, aim)
         except (RuntimeError, ArithmeticError, MemoryError, np.linalg.LinAlgError, ValueError) as error:
             return None, str(error).strip() or type(error).__name__
-        subspace, reason = check.judge(L, found, name)
+        subspace, reason = check.judge(found, name)
         if subspace is not None or reason is not None:
             return subspace, reason or ""
-        if not alone and name != "dense" and n <= DENSE_FALLBACK:
+        if check.step.wish.solver == "auto" and name != "dense" and n <= DENSE_FALLBACK:
             name, k = "dense", n  # q fell into an eigenspace: all of it at once
         elif name != "dense" and k >= MOST_PAIRS:
             return None, f"the eigenvalue {found[0][-1]:.6g} is repeated too often"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from tadropedge.publish.wording import size
+
 
 def free_bytes(device: torch.device | str = "cpu") -> int | None:
     """Free bytes of a CUDA device or of the machine, or ``None`` where that is not known.
@@ -24,10 +26,9 @@ def free_bytes(device: torch.device | str = "cpu") -> int | None:
     return found.get("MemAvailable")
 
 
-def readable(size: float) -> str:
-    """A number of bytes for people.
-
-    >>> readable(2.5e9), readable(3e5)
-    ('2.5 GB', '0.3 MB')
-    """
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+def shortage(need: int, device: torch.device | str = "cpu") -> str | None:
+    """What is missing where ``need`` bytes are not free, in words; ``None`` where they are, or nobody knows."""
+    free = free_bytes(device)
+    if free is None or need <= free:
+        return None
+    return f"needs about {size(need)} of memory, {size(free)} are free"

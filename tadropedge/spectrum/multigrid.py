@@ -8,29 +8,24 @@ iterations that are themselves in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from tadropedge.blocks import Floats
 from tadropedge.sparse import Csr, multiply
-
-Floats = npt.NDArray[np.float64]
 
 COARSEST = 800  # nodes of the last level, which is solved densely
 SWEEPS = 3  # Chebyshev steps before and after the coarse correction
 SMOOTHED = (0.49, 1.96)  # the part of the spectrum of D⁻¹ L, which ends at 2, that the smoother takes care of
 MOST_LEVELS = 40
 STRONG = 0.1  # of the heaviest edge
-WORTH_THREADS = 50_000  # nodes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Level:
     """One graph: L x = degree · x − A x, the way down to the next one and back; ``factor`` on the last level."""
 
@@ -117,17 +112,6 @@ def on_device(L: sp.csr_matrix, device: torch.device | str) -> tuple[Csr, Tensor
     return Csr(crow, col, L.shape[1]), torch.from_numpy(L.data).to(device)
 
 
-@contextmanager
-def few_threads(nodes: int) -> Iterator[None]:
-    """One thread for small graphs: a second one gains little there, and on a busy machine it is waited for."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if nodes < WORTH_THREADS else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def aggregates(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, int]:
     """The aggregate of each node ``[n]`` and their number.
 
@@ -183,7 +167,15 @@ def _level(row: Tensor, col: Tensor, weight: Tensor, n: int, parent: Tensor | No
         L[row, col] -= weight
         shift = degree.max() / n if n > 1 else 1.0  # c J makes L definite and moves constants alone
         factor = torch.linalg.cholesky(L + shift).float()
-    return Level(places, weight.float(), degree.float(), torch.ones(n, device=weight.device), down, parent, factor)
+    return Level(
+        places=places,
+        values=weight.float(),
+        degree=degree.float(),
+        ones=torch.ones(n, device=weight.device),
+        down=down,
+        parent=parent,
+        factor=factor,
+    )
 
 
 def _csr(row: Tensor, col: Tensor, rows: int, cols: int) -> Csr:

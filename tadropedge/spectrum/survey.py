@@ -10,8 +10,6 @@ import torch
 from scipy.sparse.csgraph import breadth_first_order
 
 from tadropedge.blocks import DENSE_NODES
-from tadropedge.errors import lookup
-from tadropedge.spectrum.solvers import SOLVERS
 from tadropedge.spectrum.solvers.davidson import BLOCKS, GUARD
 from tadropedge.spectrum.solvers.short_lanczos import MOST_STEPS as SHORT_STEPS
 
@@ -31,7 +29,6 @@ class Survey:
 
     nodes: int
     edges: int
-    leaves: int
     separator: int
     even: bool = False
 
@@ -41,67 +38,57 @@ class Survey:
 
         >>> path = sp.diags([[-1.0] * 8, [1.0] + [2.0] * 7 + [1.0], [-1.0] * 8], [-1, 0, 1]).tocsr()
         >>> Survey.of(path)
-        Survey(nodes=9, edges=8, leaves=2, separator=0, even=False)
+        Survey(nodes=9, edges=8, separator=0, even=False)
         """
         n = L.shape[0]
         edges = (L.nnz - n) // 2
-        degrees = np.diff(L.indptr) - 1
         # Half the widest layer of a breadth-first search separates; so does one node of each independent cycle.
         separator = min(_widest_layer(L) // 2, edges - n + 1)
         diagonal = L.diagonal()
         even = bool(np.ptp(diagonal) <= 1e-9 * diagonal.max())
-        return cls(n, edges, int((degrees == 1).sum()), separator, even)
+        return cls(n, edges, separator, even)
 
     @property
     def fill(self) -> int:
-        """Entries of a triangular factor: a few a node, and the full last front."""
+        """Entries of a triangular factor: a few per node, and the full last front."""
         return 10 * self.nodes + self.separator**2 // 2
 
-    def rungs(self, solver: str = "auto", k: int = 1, device: torch.device | str = "cpu") -> tuple[str, ...]:
-        """The names of the solvers to try for k pairs, in order. A solver asked for by name is the only one.
+    def choice(
+        self, solver: str = "auto", k: int = 1, device: torch.device | str = "cpu"
+    ) -> tuple[tuple[str, ...], str]:
+        """The solvers to try for k pairs, in order, and why these. A solver asked for by name is the only one.
 
-        >>> Survey(100, 300, 0, 30).rungs(), Survey(160_000, 240_000, 0, 200).rungs()
-        (('dense',), ('shift-invert', 'davidson', 'lanczos'))
-        >>> Survey(300_000, 1_000_000, 0, 50_000).rungs()
-        ('davidson', 'lanczos')
-        >>> Survey(300_000, 1_000_000, 0, 50_000, even=True).rungs()
+        >>> Survey(160_000, 240_000, 200).choice()[0], Survey(300_000, 1_000_000, 50_000).choice()[0]
+        (('shift-invert', 'davidson', 'lanczos'), ('davidson', 'lanczos'))
+        >>> Survey(300_000, 1_000_000, 50_000, even=True).choice()[0]
         ('short-lanczos', 'davidson', 'lanczos')
-        >>> Survey(1_000, 3_000, 0, 300).rungs(k=100)
-        ('dense',)
+        >>> Survey(1_000, 3_000, 300).choice(k=100)
+        (('dense',), '100 of 1,000 pairs are wanted, which the dense solver finds best')
         """
-        lookup("solver", solver, {"auto": None, **SOLVERS})
         if self.wants_many(k):
-            return ("dense",)
+            return ("dense",), f"{k:,} of {self.nodes:,} pairs are wanted, which the dense solver finds best"
         if solver != "auto":
-            return (solver,)
+            return (solver,), f"{solver} was asked for"
         if self.nodes <= DENSE_NODES:
-            return ("dense",)
+            return ("dense",), f"up to {DENSE_NODES} nodes are solved densely"
         names = ["davidson", "lanczos"]
-        if self.separator <= WIDE:
-            names.insert(0 if self.separator <= NARROW else 1, "shift-invert")
-        if self.even and self.separator > NARROW and torch.device(device).type == "cpu":  # a GPU is faster by blocks
-            names.insert(0, "short-lanczos")
+        why = f"about {self.separator:,} of {self.nodes:,} nodes separate it, so a factorisation "
+        if self.separator <= NARROW:
+            names.insert(0, "shift-invert")
+            why += "stays sparse"
+        else:
+            if self.separator <= WIDE:
+                names.insert(1, "shift-invert")
+            if self.even and torch.device(device).type == "cpu":  # a GPU is faster by blocks
+                names.insert(0, "short-lanczos")
+            why += "would fill up and multigrid comes first" + (", unless a few products do" if self.even else "")
         if self.nodes <= DENSE_FALLBACK:
             names.append("dense")
-        return tuple(names)
+        return tuple(names), why
 
     def wants_many(self, k: int) -> bool:
         """Whether k pairs are too large a share of all for an iterative solver."""
         return self.nodes <= DENSE_SHARE * k
-
-    def reason(self, solver: str = "auto", k: int = 1) -> str:
-        """Why these rungs, in one sentence."""
-        if self.wants_many(k):
-            return f"{k:,} of {self.nodes:,} pairs are wanted, which the dense solver finds best"
-        if solver != "auto":
-            return f"{solver} was asked for"
-        if self.nodes <= DENSE_NODES:
-            return f"up to {DENSE_NODES} nodes are solved as dense batches"
-        cut = f"about {self.separator:,} of {self.nodes:,} nodes separate it"
-        if self.separator <= NARROW:
-            return f"{cut}, so a factorisation stays sparse"
-        hope = ", unless a few products do" if self.even else ""
-        return f"{cut}, so a factorisation would fill up and multigrid comes first{hope}"
 
     def memory(self, name: str, k: int) -> int:
         """About how many bytes a solver needs at its peak for k pairs."""
@@ -116,7 +103,7 @@ class Survey:
         if name == "davidson":
             basis = 8 * n * (BLOCKS + 1) * (k + GUARD)
             return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak
-        return matrix + 3 * vectors + (30 * entries if name == "lobpcg" else 0)
+        return matrix + 3 * vectors
 
 
 def _widest_layer(L: sp.csr_matrix) -> int:

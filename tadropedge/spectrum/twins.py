@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from tadropedge.blocks import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.nn.baselines import NETWORKS
 from tadropedge.nn.layers import Sparse
-from tadropedge.resistance import aggregate_resistance, effective_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
+from tadropedge.scores.effective import effective_resistance
 from tadropedge.sparse import Csr
 from tadropedge.training.baselines import width
 from tadropedge.training.config import Architecture, Method, Outcome, Trial

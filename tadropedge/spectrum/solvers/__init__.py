@@ -12,7 +12,6 @@ from tadropedge.spectrum.aim import Aim, Solver
 from tadropedge.spectrum.solvers.davidson import davidson
 from tadropedge.spectrum.solvers.dense import dense
 from tadropedge.spectrum.solvers.lanczos import lanczos
-from tadropedge.spectrum.solvers.lobpcg import lobpcg_amg
 from tadropedge.spectrum.solvers.shift_invert import shift_invert
 from tadropedge.spectrum.solvers.short_lanczos import short_lanczos
 
@@ -20,7 +19,6 @@ SOLVERS: dict[str, Solver] = {
     "dense": dense,
     "shift-invert": shift_invert,
     "davidson": davidson,
-    "lobpcg": lobpcg_amg,
     "lanczos": lanczos,
     "short-lanczos": short_lanczos,
 }

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from tadropedge.sparse import multiply
 from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diagonal, with_null
-from tadropedge.spectrum.multigrid import Multigrid, few_threads, on_device
+from tadropedge.spectrum.multigrid import Multigrid, on_device
+from tadropedge.spectrum.threads import few_threads
 
 GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
 BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two

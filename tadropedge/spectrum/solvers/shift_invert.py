@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 
 from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diagonal, with_null
 from tadropedge.spectrum.certified import Inverse, lowest
-from tadropedge.spectrum.multigrid import few_threads
+from tadropedge.spectrum.threads import few_threads
 
 TOO_FAR = 2  # a solver aims at half the residual that the check allows
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from tadropedge.sparse import hush_beta_warning
 from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diagonal
 from tadropedge.spectrum.certified import Flipped, Run, lowest
-from tadropedge.spectrum.multigrid import few_threads
+from tadropedge.spectrum.threads import few_threads
 
 MOST_STEPS = 120
 LOOK = 60  # steps after which the first pair must be

@@ -1,0 +1,277 @@
+"""The one path of every edge score: a graph is solved part by part, and each part is kept on disk once it is found."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tadropedge.blocks import DENSE_NODES, Block, Flags, Floats, Integers
+from tadropedge.cache import Arrays, cached
+from tadropedge.errors import (
+    NotEnoughMemoryError,
+    RepeatedEigenvalueWarning,
+    TadropedgeError,
+    check_device,
+    check_runs_on,
+    lookup,
+    show,
+)
+from tadropedge.graph import Graph, check_graph
+from tadropedge.progress import Progress, Show
+from tadropedge.registry import SCORES
+
+Score = str | Callable[..., Any]
+Report = Callable[[float], None]
+
+SAME = 1e-9  # scores this close, relatively, are equal in exact arithmetic and made equal here
+LONGEST_TIE = 4
+
+
+class Partwise(Protocol):
+    """A score that is solved part by part: a frozen dataclass with one field per setting, checked when it is made."""
+
+    def begin(self, graph: Graph) -> tuple[Floats, Iterable[Block]]:
+        """The scores ``[M]`` that need no solving, NaN for the others, and the parts to solve."""
+
+    def part(self, block: Block, device: torch.device, report: Report) -> Arrays:
+        """``scores`` of the edges of a part, and what else to keep: see :class:`Scored`. Pure: it is cached."""
+
+
+class InParts:
+    """A :class:`Partwise` score as what every score is, a function ``score(graph, **settings) -> [M]``."""
+
+    def __init__(self, name: str, settings: Callable[..., Partwise]) -> None:
+        self.__name__, self.settings = name, settings
+        first = inspect.Parameter("graph", inspect.Parameter.POSITIONAL_ONLY)
+        self.__signature__ = inspect.Signature([first, *inspect.signature(settings).parameters.values()])
+
+    def __call__(self, graph: Graph, **settings: Any) -> Tensor:
+        """Score every edge of ``graph``."""
+        return edge_scores(graph, self, **settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """What was found.
+
+    ``values [M]`` in the order of ``graph.pairs``, on the device of the graph; ``modes [C]`` and ``widened [C]``:
+    eigenvectors used in each component, 0 where it has no modes of its own, and where q fell inside a repeated
+    eigenvalue; ``eigenvalues``: the lowest of the largest component, none where the score is not made of modes;
+    ``solvers``: how many components each has solved; ``seconds`` of solving, those of earlier, interrupted runs
+    included.
+    """
+
+    graph: Graph
+    score: str
+    settings: Mapping[str, Any]
+    values: Tensor
+    modes: Integers
+    widened: Flags
+    eigenvalues: Floats = field(default_factory=lambda: np.empty(0))
+    solvers: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def chosen(self) -> int:
+        """Modes of the largest component: the chosen q."""
+        return int(self.modes[int(self.graph.components.sizes.argmax())])
+
+    def told(self) -> Tensor:
+        """The values, for a public function to return: what its caller should know is said as a warning."""
+        if self.widened.any():
+            asked = next(f"{name}={self.settings[name]}" for name in ("q", "desired_clusters") if self.settings[name])
+            warnings.warn(
+                f"{asked} falls inside a repeated eigenvalue in {self.widened.sum()} of {(self.modes > 0).sum()} "
+                "components; the whole eigenspace is used there",
+                RepeatedEigenvalueWarning,
+                stacklevel=3,
+            )
+        return self.values
+
+
+def edge_scores(
+    graph: Graph,
+    score: Score = "aggregate",
+    *,
+    cache_dir: str | Path | None = None,
+    progress: Show = None,
+    device: torch.device | str | None = None,
+    **settings: Any,
+) -> Tensor:
+    """One score per edge, float64 ``[M]`` in the order of ``graph.pairs``: at least 0, high for edges to keep.
+
+    ``score`` is a name of ``tadropedge.SCORES``, or your own function ``score(graph, **settings) -> [M]``; ``settings``
+    are its own. ``cache_dir`` keeps results on disk, by the content of graph and settings (not those of your own
+    functions, whose code may change). ``device``: where large components are solved, by default where the graph lies.
+
+    >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])  # a triangle with a tail
+    >>> edge_scores(graph, "effective").round(decimals=4).tolist()
+    [0.6667, 0.6667, 0.6667, 1.0]
+    >>> edge_scores(graph, lambda graph, power: graph.pairs.sum(0) ** power, power=2).tolist()
+    [1.0, 4.0, 9.0, 25.0]
+    """
+    return solve(graph, score, settings, cache_dir=cache_dir, progress=progress, device=device).told()
+
+
+def solve(
+    graph: Graph,
+    score: Score,
+    settings: Mapping[str, Any],
+    *,
+    cache_dir: str | Path | None = None,
+    progress: Show = None,
+    device: torch.device | str | None = None,
+) -> Scored:
+    """Score every edge of ``graph``; with ``cache_dir``, the same call after an interruption solves only what is left.
+
+    ``progress`` counts the edges: see :class:`tadropedge.progress.Progress`.
+
+    >>> graph = Graph.from_edge_index([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
+    >>> found = solve(graph, "aggregate", {"q": 2})
+    >>> found.values.argmax().item(), found.chosen, found.eigenvalues.round(3).tolist()
+    (3, 2, [0.0, 0.438, 3.0])
+    """
+    check_graph(graph)
+    where = check_runs_on(device, graph.device)
+    name, function = named(score)
+    work = check_settings(score, settings)
+    modes = np.zeros(graph.components.count, dtype=np.int64)
+    widened = np.zeros(graph.components.count, dtype=bool)
+    if work is None:
+        values = _own(name, function(graph, **settings), graph)
+        return Scored(graph=graph, score=name, settings=settings, values=values, modes=modes, widened=widened)
+    used = asdict(work)  # type: ignore[call-overload]
+    labels = graph.components.labels.cpu().numpy()
+    largest = int(graph.components.sizes.argmax())
+    eigenvalues, solvers, seconds, left = np.empty(0), Counter[str](), 0.0, graph.num_edges
+    scores, parts = work.begin(graph)
+    with Progress("edges scored", graph.num_edges, progress) as bar:
+        bar.advance(0)
+        for block in parts:
+            bar.note(f"{block.count} × {block.size} nodes")
+            runs_on = where.type if block.size > DENSE_NODES else "cpu"
+            key = {"score": function.__name__, **used, "part": block.fingerprint, "device": runs_on}
+            with bar.step(len(block.edges)) as report:
+                found = cached(cache_dir, key, partial(_solve_part, work, block, where, report))
+            scores[block.edges] = found["scores"]
+            seconds, left = seconds + float(found["seconds"]), left - len(block.edges)
+            if "modes" in found:
+                components = labels[block.nodes[:, 0]]
+                modes[components], widened[components] = found["modes"], found["widened"]
+                solvers.update(found["solvers"].tolist())
+                eigenvalues = found["eigenvalues"] if components[0] == largest else eigenvalues
+        bar.advance(left)  # those that need no solving
+    return Scored(
+        graph=graph,
+        score=name,
+        settings=used,
+        values=torch.from_numpy(settled(scores)).to(graph.device),
+        modes=modes,
+        widened=widened,
+        eigenvalues=eigenvalues,
+        solvers=dict(solvers),
+        seconds=seconds,
+    )
+
+
+def _solve_part(work: Partwise, block: Block, device: torch.device, report: Report) -> Arrays:
+    """What is kept of one part; memory that runs out is bad input, said in one line."""
+    begun = time.monotonic()
+    try:
+        found = work.part(block, device, report)
+    except TadropedgeError:  # memory that would not suffice is among them
+        raise
+    except MemoryError as error:
+        raise NotEnoughMemoryError(
+            f"not enough memory for a part of {block.size} nodes and {len(block.edges)} edges ({error}); "
+            "tadropedge.spectrum.explain says what each solver needs"
+        ) from error
+    return found | {"seconds": np.array(time.monotonic() - begun)}
+
+
+def named(score: Score) -> tuple[str, Callable[..., Any]]:
+    """A score by its name, or the user's own function with the name to call it by."""
+    if callable(score):
+        return getattr(score, "__name__", type(score).__name__), score
+    return score, lookup("score", score, SCORES)
+
+
+def check_settings(score: Score, settings: Mapping[str, Any]) -> Partwise | None:
+    """Refuse what a score does not take; the checked settings of a score that is solved part by part.
+
+    >>> check_settings("effective", {"q": 3})
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: the score 'effective' takes method, relative_error, seed, but not q
+    """
+    name, function = named(score)
+    takes = parameters(function)
+    rest = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
+    for given in settings:
+        if given not in takes and not rest:
+            raise TadropedgeError(f"the score {name!r} takes {', '.join(takes) or 'no settings'}, but not {given}")
+    for asked, one in takes.items():
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and asked not in settings:
+            raise TadropedgeError(f"the score {name!r} needs {asked}, which is not given")
+    return function.settings(**settings) if isinstance(function, InParts) else None
+
+
+def settings_for(score: Score, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is offered, what a score takes: for those who do not know the score.
+
+    >>> settings_for("effective", {"q": 7, "seed": 3})
+    {'seed': 3}
+    """
+    return {name: offered[name] for name in parameters(named(score)[1]) if name in offered}
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The settings of a score: what its function takes after the graph."""
+    try:
+        return dict(list(inspect.signature(function).parameters.items())[1:])
+    except ValueError:  # functions written in C have no signature
+        return {}
+
+
+def _own(name: str, values: object, graph: Graph) -> Tensor:
+    """What the user's own function returned, as float64 ``[M]``, after a look at it."""
+    wanted = f"the score {name!r} must return one number per edge, a tensor of shape [{graph.num_edges}]"
+    if not isinstance(values, Tensor) or values.is_complex():
+        raise TadropedgeError(f"{wanted}, got {show(values)}")
+    if values.shape != (graph.num_edges,):
+        raise TadropedgeError(f"{wanted}, got shape {list(values.shape)}")
+    check_device(f"the score {name!r}", values, graph.device, "the graph")
+    values = values.detach().to(torch.float64)
+    wrong = values[~(torch.isfinite(values) & (values >= 0))]
+    if len(wrong):
+        raise TadropedgeError(f"the score {name!r} must be finite and at least 0, got {float(wrong[0]):g}")
+    return values
+
+
+def settled(scores: Floats) -> Floats:
+    """The scores of a whole graph: NaN, of components without modes of their own, as the lowest; ties made equal.
+
+    Scores that differ by rounding alone get one value, so that ranks do not depend on noise.
+    """
+    known = ~np.isnan(scores)
+    scores = np.where(known, scores, scores[known].min() if known.any() else 0.0)
+    order = np.argsort(scores, kind="stable")
+    ascending = scores[order]
+    starts = np.concatenate(([True], np.diff(ascending) > SAME * ascending[1:]))
+    group = np.cumsum(starts) - 1
+    least = ascending[starts]
+    most = ascending[np.append(starts[1:], True)]
+    narrow = most - least <= LONGEST_TIE * SAME * most  # a long chain of near neighbours is no tie
+    tied = np.empty_like(scores)
+    tied[order] = np.where(narrow[group], least[group], ascending)
+    return tied
