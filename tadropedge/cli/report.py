@@ -10,7 +10,6 @@ import typer
 
 from tadropedge.cli.app import app
 from tadropedge.cli.options import Json_
-from tadropedge.cli.show import show, show_verdicts
 
 
 @app.command("report")
@@ -21,6 +20,7 @@ def report_command(
 
     Example: tadropedge report cora-gcn
     """
+    from tadropedge.cli.show import show, show_verdicts
     from tadropedge.comparison.report import write_report
     from tadropedge.comparison.results import parse
     from tadropedge.paper.document import as_plain, parse_document
