@@ -15,30 +15,17 @@ from matplotlib.figure import Figure
 
 from tadropedge.comparison.rows import Row, judged, labelled, title
 from tadropedge.files import write_atomic
-from tadropedge.publish.pictures import (
-    COLOURS,
-    DASHES,
-    GREY,
-    QUIET,
-    RULE,
-    WIDTH,
-    Ends,
-    colours,
-    dot,
-    lines,
-    look,
-    name,
-    png,
-)
+from tadropedge.publish import pictures
+from tadropedge.publish.pictures import WIDTH, Ends, colours, name
 
 Array = npt.NDArray[np.float64]
 
 
 def drawn(rows: Sequence[Row]) -> dict[str, bytes]:
     """Every picture that the rows have data for, by its name in ``FIGURES``; the same rows give the same bytes."""
-    with look():
+    with pictures.look():
         figures = {stem: draw(rows) for stem, draw in FIGURES.items()}
-        return {stem: png(figure, title(rows)) for stem, figure in figures.items() if figure}
+        return {stem: pictures.png(figure, title(rows)) for stem, figure in figures.items() if figure}
 
 
 def save_figures(rows: Sequence[Row], folder: str | Path) -> list[Path]:
@@ -52,20 +39,17 @@ def accuracy(rows: Sequence[Row]) -> Figure | None:
     colour = colours(labelled(rows))
     dots = {label: ((honest.low, honest.mean, honest.high), colour[label]) for label, honest in shown.items()}
     dropedge = shown["dropedge"].mean if "dropedge" in shown else None
-    words = "test accuracy (%) with 95 % interval" + ("; dashed: DropEdge" if dropedge else "")
+    words = "test accuracy (%) with 95 % interval" + ("" if dropedge is None else "; dashed: DropEdge")
     return _dot_plot(dots, dropedge, words)
 
 
 def differences(rows: Sequence[Row]) -> Figure | None:
     """Paired difference to DropEdge with the same expected number of kept edges, and its 95 % interval."""
-    dots = {
-        label: (
-            (honest.difference_low, honest.difference, honest.difference_high),
-            COLOURS.get(honest.outcome or "", GREY),
-        )
-        for label, honest in judged(rows).items()
-        if honest.difference is not None
-    }
+    dots = {}
+    for label, honest in judged(rows).items():
+        if honest.difference is not None:
+            ends = (honest.difference_low, honest.difference, honest.difference_high)
+            dots[label] = (ends, pictures.COLOURS.get(honest.outcome or "", pictures.GREY))
     return _dot_plot(dots, 0, "points above DropEdge with 95 % interval; grey: undecided")
 
 
@@ -75,11 +59,11 @@ def _dot_plot(dots: Mapping[str, tuple[Ends, str]], dropedge: float | None, word
         return None
     figure = Figure(figsize=(WIDTH, 1.1 + 0.36 * len(dots)))
     axis = figure.subplots()
-    lines(axis, [name(label) for label in dots], size=11)
+    pictures.lines(axis, [name(label) for label in dots], size=11)
     for place, (ends, colour) in enumerate(dots.values()):
-        dot(axis, place, ends, colour, markersize=7, markeredgecolor="white")
+        pictures.dot(axis, place, ends, colour, markersize=7, markeredgecolor="white")
     if dropedge is not None:
-        axis.axvline(100 * dropedge, color=QUIET, linewidth=1.1, linestyle=RULE, zorder=1.5)
+        axis.axvline(100 * dropedge, color=pictures.QUIET, linewidth=1.1, linestyle=pictures.RULE, zorder=1.5)
     axis.set_xlabel(words)
     return figure
 
@@ -93,7 +77,7 @@ def convergence(rows: Sequence[Row]) -> Figure | None:
     axes = figure.subplots(1, 2, sharex=True)
     for axis, loss, kind in zip(axes, ("train_loss", "val_loss"), ("training", "validation"), strict=True):
         for label, curve in shown.items():
-            dashes = DASHES if label == "dropedge" else "-"
+            dashes = pictures.DASHES if label == "dropedge" else "-"
             colour = colours(labelled(rows))[label]
             axis.plot(curve.epochs, getattr(curve, loss), color=colour, linestyle=dashes, linewidth=1.4)
         axis.set(title=f"{kind} loss", xlabel="epoch")
