@@ -23,11 +23,8 @@ from tadropedge.comparison.statistics import Honest
 from tadropedge.data import bayes_accuracy, load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper import journal
-from tadropedge.paper.figures import accuracy_vs_p as accuracy_figures
-from tadropedge.paper.figures import convergence as convergence_figures
-from tadropedge.paper.figures import table1 as table1_figures
-from tadropedge.paper.figures import table2 as table2_figures
-from tadropedge.paper.figures import table3 as table3_figures
+from tadropedge.paper.figures import fixed as fixed_figures
+from tadropedge.paper.figures import tables as table_figures
 from tadropedge.paper.fixed import Trained
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
@@ -535,7 +532,7 @@ def test_accuracy_vs_p_shows_what_failed_as_nothing():
     rows = accuracy_vs_p.rows_of([trained("dropedge", 0.3, 0.3, known), trained("cdf", 0.3, 0.65, nan, known, nan)])
     assert rows[1].accuracy.mean is rows[1].against.same_p.difference is None
     assert accuracy_vs_p.tables(rows)[0].rows[1][-3:] == ["–", "– (p –)", "– (p –)"]
-    figure, _ = accuracy_figures.panels.__wrapped__(rows, "title")
+    figure, _ = fixed_figures.panels.__wrapped__(rows, "title")
     uniform, level, strategy = (line.get_ydata() for line in figure.axes[0].get_lines())
     assert uniform == pytest.approx([81.0])
     assert np.isnan(level).all()
@@ -571,7 +568,7 @@ def drawn(figure):
 
 def test_the_pictures_of_table1_have_a_mark_for_each_row(made):
     rows = [row for row in made("table1").item.rows if row.dataset == "karate"]
-    figure, title = table1_figures.measured.__wrapped__(rows, "karate")
+    figure, title = table_figures.measured.__wrapped__(rows, "karate")
     (axis,) = figure.axes
     printed = sum(row.printed is not None for row in rows)
     assert title == "karate: measured beside printed"
@@ -583,7 +580,7 @@ def test_the_pictures_of_table1_have_a_mark_for_each_row(made):
     assert shown == pytest.approx([100 * row.paper_protocol.best_test for row in rows])
     compared = [row for row in rows if row.honest.difference is not None]
     assert len(compared) == 12
-    figure, _ = table1_figures.differences.__wrapped__(compared, "karate")
+    figure, _ = table_figures.differences.__wrapped__(compared, "karate")
     assert len(figure.axes[0].get_lines()) == 2 * len(compared) + 2
     assert set(made("table1").item.figures) == {
         f"{kind}-{dataset}" for kind in ("measured", "differences") for dataset in ("karate", "clusters")
@@ -593,7 +590,7 @@ def test_the_pictures_of_table1_have_a_mark_for_each_row(made):
 def test_the_picture_of_table2_marks_what_is_known():
     known = competitor("TADropEdge-GCN", np.array([0.80, 0.81, 0.82]), 0.8)
     printed = replace(known, row="FastGCN", source="printed", honest=Summary())
-    figure, _ = table2_figures.panels.__wrapped__([known, printed])
+    figure, _ = table_figures.contenders.__wrapped__([known, printed])
     (axis,) = figure.axes
     assert [label.get_text() for label in axis.get_yticklabels()] == ["TADropEdge-GCN", "FastGCN"]
     places = [round(float(line.get_ydata()[0]), 2) for line in axis.get_lines()]
@@ -602,7 +599,7 @@ def test_the_picture_of_table2_marks_what_is_known():
 
 def test_the_picture_of_table3_has_a_panel_for_each_noise(made):
     rows = made("table3").item.rows
-    figure, _ = table3_figures.panels.__wrapped__(rows)
+    figure, _ = table_figures.noises.__wrapped__(rows)
     titles, _, lines = drawn(figure)
     assert titles == [f"{one.noise} noise {one.deviation:g}" for one in (rows[0], rows[-1])]
     assert lines == [4 * len(METHODS) + 1] * 2  # interval, mean, best trial and printed; and the Bayes bound
@@ -611,10 +608,10 @@ def test_the_picture_of_table3_has_a_panel_for_each_noise(made):
 
 def test_the_picture_of_convergence_shows_the_mean_curves(made):
     rows = made("convergence").item.rows
-    figure, _ = convergence_figures.curves.__wrapped__(rows, "combinatorial")
+    figure, _ = fixed_figures.curves.__wrapped__(rows, "combinatorial")
     titles, words, lines = drawn(figure)
     assert titles == ["training loss", "validation loss"]
-    assert words == list(convergence_figures.SHOWN)
+    assert words == list(fixed_figures.SHOWN)
     assert lines == [5, 5]
     assert [len(axis.collections) for axis in figure.axes] == [2, 2]  # the bands of DropEdge and cdf
     cdf = next(row for row in rows if row.method == "cdf")
@@ -625,7 +622,7 @@ def test_the_picture_of_convergence_shows_the_mean_curves(made):
 def test_the_pictures_of_accuracy_have_a_column_for_each_strategy(name, made):
     rows = [row for row in made(name).item.rows if (row.dataset, row.laplacian) == ("karate", "combinatorial")]
     strategies = [method for method in dict.fromkeys(row.method for row in rows) if method != "dropedge"]
-    figure, _ = accuracy_figures.panels.__wrapped__(rows, "karate")
+    figure, _ = fixed_figures.panels.__wrapped__(rows, "karate")
     titles, words, lines = drawn(figure)
     assert titles == [*strategies, *[""] * len(strategies)]
     assert words == ["DropEdge, same p", "DropEdge, same budget", "the strategy"]
@@ -637,7 +634,7 @@ def test_the_pictures_of_accuracy_have_a_column_for_each_strategy(name, made):
 def test_pictures_are_png_and_the_same_every_time(made):
     item = made("accuracy-vs-p").item
     assert set(item.figures) == {"karate-combinatorial", "karate-normalized"}
-    assert accuracy_figures.draw(item.rows) == item.figures
+    assert fixed_figures.draw_accuracy(item.rows) == item.figures
     for content in item.figures.values():
         pixels = matplotlib.image.imread(io.BytesIO(content), format="png")
         assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 20  # drawn on

@@ -16,10 +16,7 @@ from tadropedge.diagnostics import ErrorModel, lipschitz, response_bound
 from tadropedge.paper.clustered import clustered, contrast, spectrum
 from tadropedge.paper.document import _rows
 from tadropedge.paper.figures import graphs as graph_figures
-from tadropedge.paper.figures import proposition1 as proposition_figures
-from tadropedge.paper.figures import scores as score_figures
-from tadropedge.paper.figures import theorem1 as theorem_figures
-from tadropedge.paper.figures import variance as variance_figures
+from tadropedge.paper.figures import theory as theory_figures
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench
 from tadropedge.paper.items import (
     components,
@@ -142,14 +139,13 @@ def test_the_picture_of_figure_one_holds_graph_eigenvalues_and_modes():
     edges, *nodes = first.collections
     assert len(edges.get_segments()) == made.graph.num_edges
     assert [len(shape.get_offsets()) for shape in nodes] == [10, 10, 10]  # a shape for each cluster
-    assert sum(edges.get_linewidths() > 1) == int(made.between.sum())
+    assert sum(width > 1 for width in edges.get_linewidths()) == int(made.between.sum())
     np.testing.assert_array_equal(eigenvalues.get_lines()[0].get_ydata(), found.values[:6])
     drawn = [shape.get_array() for shape in modes[1].collections[1:]]
     np.testing.assert_array_equal(np.concatenate(drawn), found.modes[:, 1])
     figure, _ = graph_figures.scores.__wrapped__([(made, found)] * 2)
-    assert [axis.get_title() for axis in figure.axes[:2]] == [
-        f"3 clusters, {int(made.between.sum())} edges between"
-    ] * 2
+    wanted = f"3 clusters, {int(made.between.sum())} edges between"
+    assert [axis.get_title() for axis in figure.axes[:2]] == [wanted] * 2
 
 
 def test_example_graphs_and_the_block_model_of_source_localisation(tmp_path):
@@ -188,12 +184,12 @@ def test_weights_of_cora_against_gamma(tmp_path):
 
 def test_the_picture_of_the_scores_marks_gamma():
     curves = {"Cora": {"combinatorial": np.linspace(0, 1, 20), "normalized": np.linspace(0, 2, 20)}}
-    figure, _ = score_figures.distributions.__wrapped__(curves, {"Cora": 0.25})
+    figure, _ = graph_figures.distributions.__wrapped__(curves, {"Cora": 0.25})
     assert panels(figure) == {"Cora: the largest tenth": 3, "Cora: all, logarithmic": 3}
     for axis in figure.axes:
-        first, second, gamma = axis.get_lines()
+        first, _, gamma = axis.get_lines()
         np.testing.assert_array_equal(first.get_ydata()[1:], curves["Cora"]["combinatorial"][1:])
-        assert first.get_ydata()[0] == score_figures.FLOOR
+        assert first.get_ydata()[0] == graph_figures.FLOOR
         assert gamma.get_ydata()[0] == 0.25
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "combinatorial Laplacian", "normalized Laplacian",
@@ -220,7 +216,7 @@ def test_variance_at_the_same_p_and_at_the_same_budget(tmp_path):
     assert high.deviation.value.value < low.deviation.value.value
     assert len(verdicts) == 8
     assert variance.run(recipe).rows == item.rows
-    figure, _ = variance_figures.variances.__wrapped__(item.rows, "variance", "words")
+    figure, _ = theory_figures.variances.__wrapped__(item.rows, "variance", "words")
     upper, lower = figure.axes
     assert [line.get_label() for line in upper.get_lines()] == ["DropEdge, same p", "DropEdge, budget of cdf", "cdf"]
     assert list(upper.get_lines()[2].get_ydata()) == [row.variance.value.value for row in item.rows]
@@ -277,11 +273,11 @@ def test_theorem_one_measured(tmp_path):
     assert max(by_kind["gcn-residual"]) == 0
     assert min(by_kind["spectral"]) > 0.01  # karate's adjacency has eigenvalues that add up to zero
     assert all(row.moved.least_ratio > 1 for row in networks)
-    errors, _ = theorem_figures.errors.__wrapped__(subgraphs)
+    errors, _ = theory_figures.errors.__wrapped__(subgraphs)
     assert set(panels(errors)) == {"beside DropEdge at the same p", "beside DropEdge at the same budget"}
     assert [len(axis.containers) for axis in errors.axes] == [3, 3]  # one for each strategy
     assert len(errors.axes[0].get_yticklabels()) == 3  # three settings
-    bounds, _ = theorem_figures.bounds.__wrapped__(networks)
+    bounds, _ = theory_figures.bounds.__wrapped__(networks)
     assert panels(bounds) == {"spectral": 6 + 1 + 3, "gcn-residual": 6 + 1}  # points, the diagonal, the legend's marks
     exists = verdicts["For a subgraph S' there is a symmetric E with S − S' = E S + S E"]
     assert exists.status == IMPOSSIBLE
@@ -381,7 +377,7 @@ def test_an_infinite_bound_checks_nothing():
     verdict = proposition1._holds([row])
     assert verdict.status == NOT_REPRODUCED
     assert verdict.reason == "violated in 0 of 0 subgraphs with a finite bound; it is infinite for 3 more"
-    figure, _ = proposition_figures.distances.__wrapped__([row])
+    figure, _ = theory_figures.distances.__wrapped__([row])
     assert list(panels(figure)) == ["two cliques"]
     assert len(figure.axes) == 2  # the second panel is empty
     bounds = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"]

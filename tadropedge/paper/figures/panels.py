@@ -16,7 +16,6 @@ P = ParamSpec("P")
 GREY = "#8c8c8c"
 DASHES = (0, (4, 2))
 RULE = (0, (4, 3))  # of a line that marks a value
-MARKERS = {"cdf": "o", "cutoff": "s", "division": "^"}
 
 
 def picture(draw: Callable[P, tuple[Figure, str]]) -> Callable[P, bytes]:
