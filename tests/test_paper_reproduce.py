@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_comparison_report import Page, browse, needs_chromium
+from browser import Page, browse, needs_chromium
 from tiny_recipes import tiny
 from typer.testing import CliRunner
 

@@ -1,4 +1,4 @@
-"""The interactive page: what it holds, what it may do, and what a browser makes of it."""
+"""The interactive page: what it holds, what it may do, what a browser makes of it; and what the pictures show."""
 
 import base64
 import hashlib
@@ -7,9 +7,14 @@ import re
 from dataclasses import replace
 from html import escape
 
+import numpy as np
+import pytest
 from browser import Page, browse, needs_chromium
 from graphs import ZOO, two_cliques
+from matplotlib.colors import to_hex
 
+from tadropedge.publish.pictures import INK, look
+from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
 from tadropedge.score_report.summary import knee, probabilities
@@ -37,7 +42,7 @@ def test_the_data_hold_every_edge():
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
 
 
-def test_the_page_asks_for_nothing_and_runs_one_script():
+def test_the_page_is_self_contained_and_runs_one_script():
     _, text = page(ZOO["karate"])
     assert not re.search(r"https?:|url\(|@import|\son\w+=|\bfetch\b|XMLHttpRequest|\bimport\b", text)
     tags = Page(text).tags
@@ -114,3 +119,53 @@ def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
     assert told["detail"].startswith("e – f: weight ")
     assert "rank 1 of 21; kept with probability uniform 0.700, cutoff 1.000" in told["detail"]
     assert told["width"] == 390
+
+
+# Pictures, before they become PNGs.
+
+
+def drawn(draw, *arguments):
+    with look():
+        return draw.__wrapped__(*arguments)
+
+
+def test_the_spectrum_marks_the_chosen_modes_and_the_gap_above():
+    weighing = weigh(ZOO["karate"], Request(q=4))
+    values, chosen = weighing.eigenvalues, weighing.chosen
+    figure, title = drawn(figures.spectrum, weighing, "karate")
+    (axis,) = figure.axes
+    used, above = axis.get_lines()
+    assert np.array_equal(used.get_ydata(), values[:chosen])
+    assert np.array_equal(above.get_ydata(), values[chosen:])
+    assert [text.get_text() for text in axis.texts] == [f"gap {values[chosen] - values[chosen - 1]:.3g}"]
+    assert used.get_label() == "used: q = 4"
+    assert title == "karate: lowest eigenvalues of the largest component (34 nodes)"
+
+
+def test_the_distribution_holds_every_positive_weight_and_the_knee():
+    weighing = weigh(ZOO["karate"], Request(q=4))
+    gamma = knee(weighing.weights, None)
+    figure, title = drawn(figures.distribution, weighing, "karate", gamma)
+    left, right = figure.axes
+    weights = np.sort(weighing.weights.numpy())
+    assert np.array_equal(left.get_lines()[0].get_ydata(), weights[weights > 0])
+    assert sum(bar.get_height() for bar in right.patches) == (weights > 0).sum()
+    critical = int((weights >= gamma).sum())
+    assert left.get_lines()[2].get_xydata().tolist() == [[1 - critical / 78, gamma]]
+    assert right.get_lines()[0].get_xdata() == pytest.approx([np.log10(gamma)] * 2)
+    assert title == f"karate: aggregate resistance; γ = {gamma:.3g}, {critical} of 78 edges reach it"
+
+
+def test_the_picture_of_a_graph_colours_the_critical_edges_alone():
+    graph = two_cliques(5)
+    weighing, places = weigh(graph, Request(q=2)), layout(graph)
+    gamma = knee(weighing.weights, None)
+    figure, title = drawn(figures.picture, weighing, "cliques", gamma, places)
+    quiet, critical = figure.axes[0].collections
+    bridge = int(weighing.weights.argmax())
+    assert len(quiet.get_segments()) == graph.num_edges - 1
+    assert np.array_equal(critical.get_segments(), places[graph.pairs.numpy().T][[bridge]])
+    assert critical.get_zorder() > quiet.get_zorder()
+    (nodes,) = figure.axes[0].get_lines()
+    assert (len(nodes.get_xdata()), to_hex(nodes.get_color())) == (10, INK)
+    assert title == "cliques: 1 of 21 edges are critical"

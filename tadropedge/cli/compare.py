@@ -75,7 +75,7 @@ def compare_command(
     Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
     """
     started = time.monotonic()
-    plan = Plan([Method.of(name.strip()).name for name in methods.split(",")], trials, seeds, seed)
+    plan = Plan([Method.of(name.strip()).name for name in methods.split(",")], trials=trials, seeds=seeds, seed=seed)
     laboratory = make_laboratory(
         dataset, split, data_root, seed, device, backbone, layers, hidden,
         options=data_options(per_class, noise, nodes),

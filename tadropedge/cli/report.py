@@ -11,11 +11,6 @@ import typer
 from tadropedge.cli.app import app
 from tadropedge.cli.options import Json_
 from tadropedge.cli.show import show, show_verdicts
-from tadropedge.comparison.report import write_report
-from tadropedge.comparison.results import read_json
-from tadropedge.comparison.schema import parse
-from tadropedge.paper.document import as_plain, parse_document
-from tadropedge.paper.reproduce import write_folder
 
 
 @app.command("report")
@@ -26,6 +21,12 @@ def report_command(
 
     Example: tadropedge report cora-gcn
     """
+    from tadropedge.comparison.report import write_report
+    from tadropedge.comparison.results import parse
+    from tadropedge.paper.document import as_plain, parse_document
+    from tadropedge.paper.reproduce import write_folder
+    from tadropedge.typed import read_json
+
     content = read_json(folder / "results.json")
     if isinstance(content, dict) and "verdicts" in content:
         document = parse_document(content, "results.json")

@@ -6,8 +6,6 @@ apart under ``"run"``. Reading and writing check every field and name the wrong 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +17,7 @@ from tadropedge.files import write_atomic
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.registry import ITEMS, item_module
 from tadropedge.paper.rows import Row, table
+from tadropedge.publish.tables import csv_bytes
 from tadropedge.typed import Count, build, plain, read_json, write_json
 
 
@@ -150,11 +149,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> Path:
     """Write rows as a flat table; nested names are joined by an underscore, lists stand as JSON."""
     flat = [flattened(row) for row in plain(table(rows))]
     columns = list(dict.fromkeys(name for row in flat for name in row))
-    stream = io.StringIO()
-    sheet = csv.writer(stream, lineterminator="\n")
-    sheet.writerow(columns)
-    sheet.writerows([row.get(name) for name in columns] for row in flat)
-    return write_atomic(path, stream.getvalue().encode())
+    return write_atomic(path, csv_bytes(columns, ([row.get(name) for name in columns] for row in flat)))
 
 
 def flattened(row: Row | Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.errors import lookup
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row
+from tadropedge.publish.tables import Table as Table
 from tadropedge.search.study import open_storage
 
 REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "not reproduced", "cannot be as stated"
@@ -54,15 +55,6 @@ class Item:
     notes: Sequence[str] = ()
     complete: bool = True
     run: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table on a page: words only."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 def silent(phase: str, done: int, total: int) -> None:

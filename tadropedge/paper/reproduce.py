@@ -7,17 +7,12 @@ interrupted, the same call resumes it.
 
 from __future__ import annotations
 
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import scipy
-import torch
 
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer
 from tadropedge.files import write_atomic
@@ -27,7 +22,7 @@ from tadropedge.paper.readme import claims, readme
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.registry import ITEMS, item_module, named_items
 from tadropedge.paper.report import write_page
-from tadropedge.provenance import commit, machine
+from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
 
@@ -144,14 +139,5 @@ def _run_info(found: Item, recipe: Recipe, run: Run, started: float) -> dict[str
         **found.run,
         "seed": run.seed,
         "fingerprint": recipe.fingerprint,
-        "commit": commit(),
-        "machine": machine(run.device),
-        "device": run.device,
-        "command": run.command,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
+        **run_label(run.device, run.command),
     }

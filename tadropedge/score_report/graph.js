@@ -61,7 +61,7 @@ function draw() {
   for (let third = RAMP.length - 1; third >= 0; third--) {  // the most critical on top
     lines(cut(third), cut(third + 1), style.getPropertyValue(RAMP[third]), thin + 1.2);
   }
-  if (under >= 0) lines(order.indexOf(under), order.indexOf(under) + 1, style.getPropertyValue("--better"), thin + 3);
+  if (under >= 0) lines(order.indexOf(under), order.indexOf(under) + 1, style.getPropertyValue("--good"), thin + 3);
 }
 
 function recolour(value) {

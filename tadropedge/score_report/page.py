@@ -1,7 +1,6 @@
 """``graph.html``: the graph to look into, with its critical edges coloured.
 
-The page is self-contained. Its policy admits one script, by its hash, and forbids every request; names from the
-outside are data, never markup.
+The page is self-contained. Its policy admits one script, by its hash; names from the outside are data, never markup.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 from torch import Tensor
 
+from tadropedge.publish.page import Markup
+from tadropedge.publish.page import render as render_page
+from tadropedge.publish.tables import Table
 from tadropedge.score_report.summary import most_critical
 from tadropedge.score_report.weigh import Weighing
 
@@ -27,16 +27,15 @@ Floats = npt.NDArray[np.float64]
 
 def render(weighing: Weighing, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
     """The page as text: every node, every edge."""
-    folder = resources.files("tadropedge.score_report")
-    script = folder.joinpath("graph.js").read_text(encoding="utf-8")
-    template = folder.joinpath("graph.html.j2").read_text(encoding="utf-8")
+    script = resources.files("tadropedge.score_report").joinpath("graph.js").read_text(encoding="utf-8")
     graph, kind = weighing.graph, weighing.request.kind
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(template)
-    return page.render(
+    edges = [(str(edge["source"]), str(edge["target"]), f"{edge['weight']:.6g}") for edge in most_critical(weighing)]
+    return render_page(
+        "score_report/graph.html.j2",
         heading=f"Which edges hold {name} together?",
         words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, weighed by {kind} resistance. "
         f"Edges of weight {gamma:.4g} and more are called critical.",
-        critical=most_critical(weighing),
+        critical=Table("Most critical edges", ("source", "target", "weight"), edges, left=(0, 1)),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_embedded(_data(weighing, gamma, keep, places))),
         script=Markup(script),

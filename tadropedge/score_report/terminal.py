@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich import box
 from rich.console import Group
-from rich.table import Table
+from rich.table import Table as Shown
 from rich.text import Text
 
+from tadropedge.publish.tables import Table
+from tadropedge.publish.terminal import terminal_table
+from tadropedge.publish.wording import short, size, span
 from tadropedge.spectrum import Explanation
 
 
 def page(summary: Mapping[str, Any]) -> Group:
     """Facts, strategies and the most critical edges."""
-    facts = Table.grid(padding=(0, 2))
+    facts = Shown.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column(overflow="fold")
     for name, words in _facts(summary):
@@ -55,61 +57,27 @@ def _modes(weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "solved by", ", ".join(f"{name} ({many:,})" for name, many in weights["solved_by"].items())
 
 
-def strategies(summary: Mapping[str, Any]) -> Table:
+def strategies(summary: Mapping[str, Any]) -> Shown:
     """What each strategy keeps and protects at the default probability p."""
-    table = Table(title=f"at keep_prob {summary['keep_prob']:g}", box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("strategy")
-    table.add_column("kept on average", justify="right")
-    table.add_column("protected (kept > 99 %)", justify="right")
-    for name, shares in summary["strategies"].items():
-        table.add_row(Text(name), f"{shares['kept']:.2%}", f"{shares['protected']:.2%}")
-    return table
+    columns = ("strategy", "kept on average", "protected (kept > 99 %)")
+    rows = [
+        (name, f"{shares['kept']:.2%}", f"{shares['protected']:.2%}") for name, shares in summary["strategies"].items()
+    ]
+    return terminal_table(Table(f"at keep_prob {summary['keep_prob']:g}", columns, rows))
 
 
-def _critical(edges: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(title="most critical edges", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in ("source", "target"):
-        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=30)
-    table.add_column("weight", justify="right")
-    for edge in edges:
-        table.add_row(Text(str(edge["source"])), Text(str(edge["target"])), f"{edge['weight']:.6g}")
-    return table
+def _critical(edges: Sequence[Mapping[str, Any]]) -> Shown:
+    rows = [(*(short(str(edge[end]), 30) for end in ("source", "target")), f"{edge['weight']:.6g}") for edge in edges]
+    return terminal_table(Table("most critical edges", ("source", "target", "weight"), rows, left=(0, 1)))
 
 
-def explained(parts: Sequence[Explanation]) -> Table:
+def explained(parts: Sequence[Explanation]) -> Shown:
     """Which solvers are tried on which components, and why; components that fare alike share a line."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("components", "nodes", "edges"):
-        table.add_column(name, justify="right")
-    table.add_column("solvers")
-    table.add_column("memory", justify="right")
-    table.add_column("why", overflow="fold")
+    columns = ("components", "nodes", "edges", "solvers", "memory", "why")
+    rows = []
     for (rungs, reason), some in groupby(parts, key=lambda part: (part.rungs, part.reason)):
         alike = list(some)
-        table.add_row(
-            f"{sum(part.count for part in alike):,}",
-            _span([part.nodes for part in alike]),
-            _span([part.edges for part in alike]),
-            ", ".join(rungs),
-            size(max(part.memory for part in alike)),
-            reason,
-        )
-    return table
-
-
-def _span(numbers: Sequence[int]) -> str:
-    least, most = min(numbers), max(numbers)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def size(count: float) -> str:
-    """Bytes for people.
-
-    >>> size(512), size(2_500_000), size(13e9)
-    ('512 B', '2.5 MB', '13.0 GB')
-    """
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
+        count, memory = sum(part.count for part in alike), max(part.memory for part in alike)
+        nodes, edges = span([part.nodes for part in alike]), span([part.edges for part in alike])
+        rows.append((f"{count:,}", nodes, edges, ", ".join(rungs), size(memory), reason))
+    return terminal_table(Table("", columns, rows, left=(3, 5)))

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import INK, WIDTH
-from tadropedge.paper.figures.canvas import METHOD_COLOURS
-from tadropedge.paper.figures.panels import DASHES, GREY, legend, picture
 from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import DASHES, GREY, INK, METHOD_COLOURS, WIDTH, legend, picture
 
 if TYPE_CHECKING:
     from tadropedge.paper.items.accuracy_vs_p import Accuracy

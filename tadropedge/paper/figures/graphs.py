@@ -13,11 +13,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import INK, PALETTE, QUIET, WIDTH
 from tadropedge.graph import Graph
 from tadropedge.paper.clustered import Clustered, Spectrum
-from tadropedge.paper.figures.panels import legend, picture
 from tadropedge.paper.judge import Array
+from tadropedge.publish.pictures import INK, PALETTE, QUIET, WIDTH, legend, picture
 
 EDGES = "viridis_r"  # light for small scores, dark for critical edges; read by colour-blind eyes
 MODES = "PuOr"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import COLOURS, INK, QUIET, WIDTH
-from tadropedge.paper.figures.canvas import lines, marks
-from tadropedge.paper.figures.panels import GREY, RULE, picture
 from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, lines, marks, picture
 
 if TYPE_CHECKING:
+    from tadropedge.comparison.statistics import Honest
     from tadropedge.paper.items.table1_claims import Result
     from tadropedge.paper.items.table2_claims import Contender
     from tadropedge.paper.items.table3 import Localized
+    from tadropedge.paper.judge import Summary
 
 MARKS = {None: "o", "combinatorial": "o", "normalized": "D"}
 SHIFT = {None: 0.0, "combinatorial": -0.14, "normalized": 0.14}  # of the two Laplacians on a line
@@ -95,6 +95,10 @@ def _bands(axis: Axes, rows: Sequence[Result], places: dict[str, int]) -> None:
             axis.axhline(places[_label(row)] - 0.5, color="#c8c8c8", linewidth=0.6, zorder=1)
 
 
+def _ends(honest: Honest | Summary) -> Ends:
+    return honest.low, honest.mean, honest.high
+
+
 @picture
 def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
     """One panel per dataset, one line per row."""
@@ -106,7 +110,7 @@ def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
         lines(axis, names)
         for row in mine:
             best = row.accuracy if row.source == "measured" else None
-            marks(axis, names.index(row.row), row.printed, best, vars(row.honest))
+            marks(axis, names.index(row.row), row.printed, best, _ends(row.honest))
         axis.set_title(dataset)
     figure.supxlabel("test accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 %", fontsize=9)
     return figure, "TADropEdge beside its competitors"
@@ -122,7 +126,7 @@ def noises(rows: Sequence[Localized]) -> tuple[Figure, str]:
     for axis, (noise, mine) in zip(axes, groups.items(), strict=True):
         lines(axis, methods)
         for row in mine:
-            marks(axis, methods.index(row.method), row.printed, row.best_mean, vars(row.honest))
+            marks(axis, methods.index(row.method), row.printed, row.best_mean, _ends(row.honest))
         bound = mine[0]
         axis.axvline(100 * bound.bayes, color=QUIET, linewidth=1.1, linestyle=RULE)
         axis.axvspan(100 * bound.bayes_low, 100 * bound.bayes_high, color="#00000012", zorder=0)

@@ -9,10 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.figures import INK, PALETTE, QUIET, WIDTH
-from tadropedge.paper.figures.canvas import METHOD_COLOURS, lines
-from tadropedge.paper.figures.panels import RULE, legend, picture
 from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import (
+    INK,
+    MARKERS,
+    METHOD_COLOURS,
+    PALETTE,
+    QUIET,
+    RULE,
+    WIDTH,
+    legend,
+    lines,
+    picture,
+)
 
 if TYPE_CHECKING:
     from tadropedge.paper.items.proposition1 import Kind
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
     from tadropedge.paper.perturbation import Subgraphs
     from tadropedge.paper.trained_filters import Filters
 
-MARKERS = {"cdf": "o", "cutoff": "s", "division": "^"}
 WAYS = {
     "dropedge": ("DropEdge", INK, "o"),
     "cdf": ("cdf", METHOD_COLOURS["cdf"], "s"),

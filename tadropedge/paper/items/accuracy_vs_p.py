@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tadropedge.comparison.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Table, Verdict
 from tadropedge.paper.judge import BUDGETS, Against, Summary, accuracies, judged, summary, told
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, WITHOUT_NAME, Row, grouped
+from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import numpy as np
 
-from tadropedge.comparison.wording import NOTHING, p_value
 from tadropedge.paper.figures.fixed import draw_losses
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Table, Verdict
 from tadropedge.paper.judge import BUDGETS, Against, Array, judged, told
 from tadropedge.paper.rows import INLINED, OPTIONAL, Column, Row, grouped
+from tadropedge.publish.wording import NOTHING, p_value
 from tadropedge.search.study import POINTS, Finished
 
 LOSSES = {"train_loss": "training", "val_loss": "validation"}

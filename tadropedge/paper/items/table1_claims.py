@@ -8,11 +8,11 @@ from typing import Any
 
 from tadropedge.comparison.rows import PaperProtocol
 from tadropedge.comparison.statistics import Honest
-from tadropedge.comparison.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.paper.item import Table, Verdict
 from tadropedge.paper.judge import judged
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, grouped, title
+from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.search.protocol import adaptive
 
 

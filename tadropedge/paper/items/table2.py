@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from tadropedge.comparison.statistics import honest_rows
-from tadropedge.comparison.wording import NOTHING, percent, plus_minus
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.document import read_document
 from tadropedge.paper.figures import tables as figures
@@ -35,6 +34,7 @@ from tadropedge.paper.judge import Summary
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.rows import grouped
 from tadropedge.paper.trainings import Search, Work, laboratory, trainings
+from tadropedge.publish.wording import NOTHING, percent, plus_minus
 from tadropedge.search.protocol import adaptive, paper
 from tadropedge.search.spaces import method_space
 from tadropedge.training.baselines import MOST_STEPS

@@ -10,11 +10,11 @@ from typing import Annotated, Protocol, TypeVar
 import numpy as np
 
 from tadropedge.comparison.statistics import paired_difference
-from tadropedge.comparison.wording import percent, points
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.items.table1_claims import Result, accuracy
 from tadropedge.paper.judge import Summary, judged
 from tadropedge.paper.rows import WITHOUT_NAME, Column, Row, grouped, title
+from tadropedge.publish.wording import percent, points
 
 TOLERANCE = 0.01  # below the printed accuracy of a competitor
 

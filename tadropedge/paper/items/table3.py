@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tadropedge.comparison.statistics import Honest, honest_rows, verdict
-from tadropedge.comparison.wording import percent, points
 from tadropedge.data import SourceLocalization, bayes_accuracy
 from tadropedge.paper.figures import tables as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Table, Verdict
@@ -21,6 +20,7 @@ from tadropedge.paper.judge import CLEAR, judged, mean_and_error
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, grouped
 from tadropedge.paper.trainings import Search, Work, laboratory, rounded, trainings
+from tadropedge.publish.wording import percent, points
 from tadropedge.search.protocol import Honest as Replicates
 from tadropedge.search.protocol import adaptive, paper
 from tadropedge.search.space import Space
