@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tadropedge.paper.figures.accuracy_vs_p import draw
+from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Table, Verdict
 from tadropedge.paper.judge import BUDGETS, Against, Summary, accuracies, judged, summary, told
@@ -39,7 +39,7 @@ def run(bench: Bench) -> Item:
     work = plan.work(bench)
     rows = [row for group in plan.run(work) for row in rows_of(group)]
     notes = ["Every seed is a fresh start and split, shared by all methods."]
-    return Item(rows, judge(rows, recipe), draw(rows), notes, run=work.run(settings(recipe)))
+    return Item(rows, judge(rows, recipe), draw_accuracy(rows), notes, run=work.run(settings(recipe)))
 
 
 def settings(recipe: Recipe) -> str:

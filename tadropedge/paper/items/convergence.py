@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tadropedge.paper.figures.convergence import draw
+from tadropedge.paper.figures.fixed import draw_losses
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Table, Verdict
 from tadropedge.paper.judge import BUDGETS, Against, Array, judged, told
@@ -81,7 +81,7 @@ def run(bench: Bench) -> Item:
         "Losses are of the training pass, with dropped edges and dropout, and of validation nodes on the whole graph.",
         f"Faster: a lower mean of the loss. Lower: a lower smallest loss. Both over {_stored(recipe['epochs'])}.",
     ]
-    return Item(rows, judge(rows, recipe["keep_prob"]), draw(rows), notes, run=work.run(settings))
+    return Item(rows, judge(rows, recipe["keep_prob"]), draw_losses(rows), notes, run=work.run(settings))
 
 
 def _stored(epochs: int) -> str:

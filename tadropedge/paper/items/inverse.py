@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from tadropedge.paper.figures.accuracy_vs_p import draw
+from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.items.accuracy_vs_p import ROWS, rows_of, settings, tables
@@ -35,7 +35,7 @@ def run(bench: Bench) -> Item:
     notes = [
         "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
     ]
-    return Item(rows, judge(found), draw(rows), notes, run=work.run(settings(bench.recipe)))
+    return Item(rows, judge(found), draw_accuracy(rows), notes, run=work.run(settings(bench.recipe)))
 
 
 def over_p(group: Sequence[Trained]) -> Gaps:

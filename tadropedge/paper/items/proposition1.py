@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tadropedge.diagnostics import Realizability, alpha_realizable, subspace_distance
 from tadropedge.paper.clustered import Clustered, clustered
-from tadropedge.paper.figures import proposition1 as figures
+from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
 from tadropedge.paper.items.fig1 import words
 from tadropedge.paper.journal import Journal

@@ -14,7 +14,7 @@ from tadropedge.comparison.comparison import make_rows
 from tadropedge.comparison.rows import PaperProtocol
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
-from tadropedge.paper.figures.table1 import draw
+from tadropedge.paper.figures import tables as figures
 from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items.table1_claims import Result, judge, notes, tables
 from tadropedge.paper.recipe import Recipe
@@ -89,7 +89,7 @@ def run(bench: Bench) -> Item:
     return Item(
         rows,
         judge(rows, recipe),
-        draw(rows),
+        figures.draw_table1(rows),
         [*notes(rows, recipe), *_speed(work, cells)],
         complete=finished == len(cells),
         run={

@@ -17,7 +17,7 @@ from typing import Any
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.document import read_document
-from tadropedge.paper.figures.table2 import draw
+from tadropedge.paper.figures import tables as figures
 from tadropedge.paper.item import Bench, Item, Table
 from tadropedge.paper.items import table1
 from tadropedge.paper.items.table1_claims import Result
@@ -78,7 +78,7 @@ def run(bench: Bench) -> Item:
     return Item(
         rows,
         [*judge(rows), *reached(rows)],
-        draw(rows),
+        {"table2": figures.contenders(rows)},
         notes,
         complete and all(found.values()),
         run=work.run(settings),

@@ -13,7 +13,7 @@ import numpy as np
 
 from tadropedge.comparison.statistics import Honest, honest_rows, verdict
 from tadropedge.data import SourceLocalization, bayes_accuracy
-from tadropedge.paper.figures.table3 import draw
+from tadropedge.paper.figures import tables as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Table, Verdict
 from tadropedge.paper.items.table1_claims import accuracy, difference
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error
@@ -81,7 +81,7 @@ def run(bench: Bench) -> Item:
         f"{recipe['graphs']} graphs, {recipe['trials']} trials of {recipe['epochs']} epochs a method and "
         f"{recipe['seeds']} fresh seeds and splits on each"
     )
-    return Item(rows, judge(rows), draw(rows), notes, run=work.run(settings))
+    return Item(rows, judge(rows), {"table3": figures.noises(rows)}, notes, run=work.run(settings))
 
 
 def _search(bench: Bench, noise: str, graph: int) -> Search:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tadropedge.paper.figures import theorem1 as figures
+from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error

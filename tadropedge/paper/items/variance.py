@@ -16,7 +16,7 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.diagnostics import output_variance
 from tadropedge.nn.backbones import Backbone
 from tadropedge.nn.layers import Sparse
-from tadropedge.paper.figures import variance as figures
+from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tadropedge.paper.figures import scores as figures
+from tadropedge.paper.figures import graphs as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import Array, judged
 from tadropedge.paper.rows import Column, Row, title

@@ -1,4 +1,4 @@
-"""The pictures of Table 1, one pair for each dataset: measured beside printed, and the honest differences."""
+"""The pictures of the three tables: measured beside printed, and the honest means and differences."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tadropedge.paper.rows import grouped
-from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, lines, picture
+from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, lines, marks, picture
 
 if TYPE_CHECKING:
+    from tadropedge.comparison.statistics import Honest
     from tadropedge.paper.items.table1_claims import Result
+    from tadropedge.paper.items.table2_claims import Contender
+    from tadropedge.paper.items.table3 import Localized
+    from tadropedge.paper.judge import Summary
 
 MARKS = {None: "o", "combinatorial": "o", "normalized": "D"}
 SHIFT = {None: 0.0, "combinatorial": -0.14, "normalized": 0.14}  # of the two Laplacians on a line
 
 
-def draw(rows: Sequence[Result]) -> dict[str, bytes]:
+def draw_table1(rows: Sequence[Result]) -> dict[str, bytes]:
     """All pictures that the rows have data for."""
     pictures = {}
     for dataset, mine in grouped(rows, lambda row: row.dataset).items():
@@ -89,3 +93,47 @@ def _bands(axis: Axes, rows: Sequence[Result], places: dict[str, int]) -> None:
     for before, row in pairwise(rows):
         if row.network != before.network:
             axis.axhline(places[_label(row)] - 0.5, color="#c8c8c8", linewidth=0.6, zorder=1)
+
+
+def _ends(honest: Honest | Summary) -> Ends:
+    return honest.low, honest.mean, honest.high
+
+
+@picture
+def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
+    """One panel per dataset, one line per row."""
+    names = list(dict.fromkeys(row.row for row in rows))
+    groups = grouped(rows, lambda row: row.dataset)
+    figure = Figure(figsize=(WIDTH, 1.4 + 0.36 * len(names)))
+    axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for axis, (dataset, mine) in zip(axes, groups.items(), strict=True):
+        lines(axis, names)
+        for row in mine:
+            best = row.accuracy if row.source == "measured" else None
+            marks(axis, names.index(row.row), row.printed, best, _ends(row.honest))
+        axis.set_title(dataset)
+    figure.supxlabel("test accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 %", fontsize=9)
+    return figure, "TADropEdge beside its competitors"
+
+
+@picture
+def noises(rows: Sequence[Localized]) -> tuple[Figure, str]:
+    """One panel per noise, one line per method."""
+    methods = list(dict.fromkeys(row.method for row in rows))
+    groups = grouped(rows, lambda row: row.noise)
+    figure = Figure(figsize=(WIDTH, 1.8 + 0.36 * len(methods)))
+    axes = figure.subplots(1, len(groups), sharex=True, sharey=True, squeeze=False)[0]
+    for axis, (noise, mine) in zip(axes, groups.items(), strict=True):
+        lines(axis, methods)
+        for row in mine:
+            marks(axis, methods.index(row.method), row.printed, row.best_mean, _ends(row.honest))
+        bound = mine[0]
+        axis.axvline(100 * bound.bayes, color=QUIET, linewidth=1.1, linestyle=RULE)
+        axis.axvspan(100 * bound.bayes_low, 100 * bound.bayes_high, color="#00000012", zorder=0)
+        axis.set_title(f"{noise} noise {bound.deviation:g}")
+    figure.supxlabel(
+        "accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 % over graphs\n"
+        "dashed and shaded: Bayes bound, mean and range over graphs",
+        fontsize=9,
+    )
+    return figure, "source localisation"
