@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from comparisons import honest
 from conftest import data_root
 from tiny_recipes import tiny
 
 from tadropedge.comparison.rows import PaperProtocol
-from tadropedge.comparison.statistics import Honest
 from tadropedge.data import bayes_accuracy, load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper import journal
@@ -215,7 +215,8 @@ def test_table1_trains_the_two_names_of_one_function_once(made, counted, tmp_pat
 
 
 def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.88, val_accuracy=None, mean=0.87):
-    ends = (None, None) if difference is None else (difference - 0.001, difference + 0.001)
+    low, high = (None, None) if difference is None else (difference - 0.001, difference + 0.001)
+    gap = {"difference": difference, "difference_low": low, "difference_high": high, "p_value": p_value}
     return Result(
         dataset="cora",
         backbone="gcn",
@@ -225,7 +226,7 @@ def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.8
         printed=printed,
         paper_protocol=PaperProtocol(best, 100),
         short=round(max(0.0, printed - best), 6),
-        honest=Honest(mean, mean - 0.01, mean + 0.01, 20, difference, *ends, p_value),
+        honest=honest(mean, mean - 0.01, mean + 0.01, **gap),
         val_accuracy=val_accuracy,
         fresh_accuracies=None,
         test_nodes=None,

@@ -34,7 +34,7 @@ from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.rows import Measured
 from tadropedge.paper.rows import table as columns
 from tadropedge.paper.trained_filters import feature_norm, features, movement, trained_taps
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import shift_operator
 from tadropedge.typed import plain
 

@@ -16,7 +16,7 @@ from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error
 from tadropedge.paper.perturbation import Case, Subgraphs, compare, largest_component
 from tadropedge.paper.rows import Measured, grouped
 from tadropedge.paper.trained_filters import Filters, movement, trained_taps
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.strategies import keep_probabilities
 
 ROWS = (Subgraphs, Filters)

@@ -21,7 +21,7 @@ from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error
 from tadropedge.paper.rows import INLINED, Measured, Number, Row, grouped, title
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.laboratory import make_task

@@ -12,7 +12,7 @@ from tadropedge.paper.figures import graphs as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import Array, judged
 from tadropedge.paper.rows import Column, Row, title
-from tadropedge.resistance import aggregate_resistance
+from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.strategies import auto_gamma
 
 DECADE = 10.0  # how far γ may lie from the knee of the curve, as a factor: the paper searches around γ
