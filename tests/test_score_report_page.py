@@ -37,7 +37,7 @@ def test_the_data_hold_every_edge():
     scored, text = page(ZOO["karate"], q=4)
     held = data(text)
     assert [held["source"], held["target"]] == ZOO["karate"].pairs.tolist()
-    assert held["weight"] == scored.values.tolist()
+    assert held["score"] == scored.values.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
 
@@ -110,13 +110,13 @@ def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
     dom = Page(browse(tmp_path, wrapper, "--dump-dom"))
     told = json.loads(next(words for words in dom.words if words.startswith("{")))
     first, none, every, back = told["seen"]
-    assert first["text"].startswith("1 of 21 edges coloured (4.76 %): weight at least 0.")
+    assert first["text"].startswith("1 of 21 edges coloured (4.76 %): score at least 0.")
     assert none["text"].startswith("0 of 21 edges coloured")
     assert every["text"].startswith("21 of 21 edges coloured")
     assert none["colour"] == 0 < none["grey"]
     assert 0 < first["colour"] < every["colour"]
     assert back == first
-    assert told["detail"].startswith("e – f: weight ")
+    assert told["detail"].startswith("e – f: score ")
     assert "rank 1 of 21; kept with probability uniform 0.700, cutoff 1.000" in told["detail"]
     assert told["width"] == 390
 
@@ -142,15 +142,15 @@ def test_the_spectrum_marks_the_chosen_modes_and_the_gap_above():
     assert title == "karate: lowest eigenvalues of the largest component (34 nodes)"
 
 
-def test_the_distribution_holds_every_positive_weight_and_the_knee():
+def test_the_distribution_holds_every_positive_score_and_the_knee():
     scored = solve(ZOO["karate"], "aggregate", {"q": 4})
     gamma = knee(scored.values, None)
     figure, title = drawn(figures.distribution, scored, "karate", gamma)
     left, right = figure.axes
-    weights = np.sort(scored.values.numpy())
-    assert np.array_equal(left.get_lines()[0].get_ydata(), weights[weights > 0])
-    assert sum(bar.get_height() for bar in right.patches) == (weights > 0).sum()
-    critical = int((weights >= gamma).sum())
+    values = np.sort(scored.values.numpy())
+    assert np.array_equal(left.get_lines()[0].get_ydata(), values[values > 0])
+    assert sum(bar.get_height() for bar in right.patches) == (values > 0).sum()
+    critical = int((values >= gamma).sum())
     assert left.get_lines()[2].get_xydata().tolist() == [[1 - critical / 78, gamma]]
     assert right.get_lines()[0].get_xdata() == pytest.approx([np.log10(gamma)] * 2)
     assert title == f"karate: aggregate resistance; γ = {gamma:.3g}, {critical} of 78 edges reach it"

@@ -1,4 +1,4 @@
-"""The pictures of a graph's scores, as PNG bytes: the spectrum, the distribution of the weights, the graph itself."""
+"""The pictures of a graph's scores, as PNG bytes: the spectrum, the distribution of the scores, the graph itself."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def spectrum(scored: Scored, name: str) -> tuple[Figure, str]:
 
 @rendered
 def distribution(scored: Scored, name: str, gamma: float) -> tuple[Figure, str]:
-    """The sorted weights on a log scale with the knee, and their histogram."""
+    """The sorted scores on a log scale with the knee, and their histogram."""
     values = np.sort(scored.values.numpy())
     positive = values[values > 0]
     figure = Figure(figsize=(WIDTH, 3.8))
@@ -61,7 +61,7 @@ def distribution(scored: Scored, name: str, gamma: float) -> tuple[Figure, str]:
         left.plot(*_thinned(rank[values > 0], positive), color=BLUE, linewidth=1.6)
         left.set_yscale("log")
         right.hist(np.log10(positive), bins=40, color=BLUE)
-    left.set(xlabel="share of edges below", ylabel="weight ω", xlim=(-0.02, 1.02))
+    left.set(xlabel="share of edges below", ylabel="score ω", xlim=(-0.02, 1.02))
     right.set(xlabel="log₁₀ ω", ylabel="edges")
     critical = int((values >= gamma).sum())
     if critical:
@@ -76,10 +76,10 @@ def distribution(scored: Scored, name: str, gamma: float) -> tuple[Figure, str]:
 @rendered
 def picture(scored: Scored, name: str, gamma: float, places: Floats) -> tuple[Figure, str]:
     """The graph: edges of ω ≥ γ coloured, the most critical on top, the others grey."""
-    weights = scored.values.numpy()
-    order = np.argsort(weights, kind="stable")
-    critical = order[weights[order] >= gamma]
-    quiet = order[weights[order] < gamma]
+    values = scored.values.numpy()
+    order = np.argsort(values, kind="stable")
+    critical = order[values[order] >= gamma]
+    quiet = order[values[order] < gamma]
     lines = places[scored.graph.pairs.numpy().T]
     figure = Figure(figsize=(WIDTH, WIDTH))
     axis = figure.subplots()
@@ -88,13 +88,13 @@ def picture(scored: Scored, name: str, gamma: float, places: Floats) -> tuple[Fi
     dot = float(np.clip(80 / np.sqrt(len(places)), 1, 7))
     axis.plot(*places.T, "o", color=INK, markersize=dot, markeredgewidth=0, zorder=2)
     if len(critical):
-        scale = LogNorm(gamma, max(float(weights.max()), gamma * (1 + 1e-9)))
+        scale = LogNorm(gamma, max(float(values.max()), gamma * (1 + 1e-9)))
         drawn = LineCollection(
             list(lines[critical]), cmap=CRITICAL, norm=scale, linewidths=thin + 1, zorder=3, capstyle="round"
         )
-        drawn.set_array(weights[critical])
+        drawn.set_array(values[critical])
         axis.add_collection(drawn)
-        figure.colorbar(drawn, ax=axis, shrink=0.5, pad=0.01, label=f"weight ω ≥ γ = {gamma:.3g}")
+        figure.colorbar(drawn, ax=axis, shrink=0.5, pad=0.01, label=f"score ω ≥ γ = {gamma:.3g}")
     axis.set_aspect("equal")
     axis.set_axis_off()
     return figure, f"{name}: {len(critical):,} of {len(order):,} edges are critical"

@@ -34,8 +34,8 @@ def render(scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], 
         "score_report/graph.html.j2",
         heading=f"Which edges hold {name} together?",
         words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, scored by {label(scored.score)}. "
-        f"Edges of weight {gamma:.4g} and more are called critical.",
-        critical=Table("Most critical edges", ("source", "target", "weight"), edges, left=(0, 1)),
+        f"Edges with a score of {gamma:.4g} or more are called critical.",
+        critical=Table("Most critical edges", ("source", "target", "score"), edges, left=(0, 1)),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_embedded(_data(scored, gamma, keep, places))),
         script=Markup(script),
@@ -52,7 +52,7 @@ def _data(scored: Scored, gamma: float, keep: Mapping[str, Tensor], places: Floa
         "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards
         "source": low,
         "target": high,
-        "weight": scored.values.tolist(),
+        "score": scored.values.tolist(),
         "keep": {name: prob.numpy().round(4).tolist() for name, prob in keep.items()},
     }
 

@@ -36,15 +36,15 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "eigenvalues" in weights:
         yield from _modes(weights)
     else:
-        yield "weights", f"{label(weights['kind'])}, sum {weights['sum']:.6g}"
+        yield "score", f"{label(weights['kind'])}, sum {weights['sum']:.6g}"
     yield "quantiles", ", ".join(f"{float(q):.0%} {value:.2g}" for q, value in weights["quantiles"].items())
-    yield "ties", f"{weights['ties']:.1%} of the edges share their weight with another; {weights['zeros']:.1%} are zero"
+    yield "ties", f"{weights['ties']:.1%} of the edges share their score with another; {weights['zeros']:.1%} are zero"
     given = "the knee" if weights["gamma"] == weights["knee"] else f"the knee is {weights['knee']:.4g}"
     yield "γ", f"{weights['gamma']:.4g} ({given}): {weights['critical_edges']:,} critical edges"
 
 
 def _modes(weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "weights", f"aggregate resistance, {weights['laplacian']} Laplacian"
+    yield "score", f"aggregate resistance, {weights['laplacian']} Laplacian"
     values = ", ".join(f"{value:.4g}" for value in weights["eigenvalues"])
     yield "eigenvalues", f"{values} (the lowest of the largest component)"
     gap = "" if weights["gap"] is None else f", gap {weights['gap']:.4g}"
@@ -54,7 +54,7 @@ def _modes(weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if weights["widened"]:
         yield "", f"q falls inside a repeated eigenvalue in {weights['widened']:,} components: whole eigenspaces used"
     if weights["without_modes"]:
-        yield "", f"{weights['without_modes']:,} components have fewer nodes than q: the lowest weight"
+        yield "", f"{weights['without_modes']:,} components have fewer nodes than q: the lowest score"
     yield "solved by", ", ".join(f"{name} ({many:,})" for name, many in weights["solved_by"].items())
 
 
@@ -69,7 +69,7 @@ def strategies(summary: Mapping[str, Any]) -> Shown:
 
 def _critical(edges: Sequence[Mapping[str, Any]]) -> Shown:
     rows = [(*(short(str(edge[end]), 30) for end in ("source", "target")), f"{edge['weight']:.6g}") for edge in edges]
-    return terminal_table(Table("most critical edges", ("source", "target", "weight"), rows, left=(0, 1)))
+    return terminal_table(Table("most critical edges", ("source", "target", "score"), rows, left=(0, 1)))
 
 
 def explained(parts: Sequence[Step]) -> Shown:
