@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from comparisons import honest
 from conftest import data_root
 from tiny_recipes import tiny
 
 from tadropedge.comparison.rows import PaperProtocol
+from tadropedge.comparison.statistics import Honest
 from tadropedge.data import bayes_accuracy, load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper import journal
@@ -34,7 +34,7 @@ from tadropedge.paper.judge import Gap, Summary, gaps, told
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
 from tadropedge.paper.rows import table as columns
-from tadropedge.paper.trainings import Search
+from tadropedge.paper.trainings import Fresh, Search
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.typed import plain
@@ -215,8 +215,7 @@ def test_table1_trains_the_two_names_of_one_function_once(made, counted, tmp_pat
 
 
 def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.88, val_accuracy=None, mean=0.87):
-    low, high = (None, None) if difference is None else (difference - 0.001, difference + 0.001)
-    gap = {"difference": difference, "difference_low": low, "difference_high": high, "p_value": p_value}
+    ends = (None, None) if difference is None else (difference - 0.001, difference + 0.001)
     return Result(
         dataset="cora",
         backbone="gcn",
@@ -226,10 +225,18 @@ def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.8
         printed=printed,
         paper_protocol=PaperProtocol(best, 100),
         short=round(max(0.0, printed - best), 6),
-        honest=honest(mean, mean - 0.01, mean + 0.01, **gap),
-        val_accuracy=val_accuracy,
-        fresh_accuracies=None,
-        test_nodes=None,
+        honest=Honest(
+            mean=mean,
+            low=mean - 0.01,
+            high=mean + 0.01,
+            seeds=20,
+            verdict=None,
+            difference=difference,
+            difference_low=ends[0],
+            difference_high=ends[1],
+            p_value=p_value,
+        ),
+        fresh=Fresh(val_accuracy),
         settings={},
     )
 
@@ -279,7 +286,7 @@ def test_table2_measures_the_competitors_beside_the_best_of_table1(made, monkeyp
     )
     assert measured["TADropEdge-GCN", "karate"].accuracy == best
     mine = [row for row in first.rows if (row.backbone, row.dataset) == ("gcn", "karate") and row.laplacian]
-    honest = max(mine, key=lambda row: row.val_accuracy).honest
+    honest = max(mine, key=lambda row: row.fresh.val_accuracy).honest
     assert measured["TADropEdge-GCN", "karate"].honest.mean == honest.mean
     assert measured["TADropEdge-GCN", "karate"].looks == 2 * len(mine) == 12
     assert len({tuple(row.columns()) for row in item.rows}) == 1
@@ -309,7 +316,7 @@ def test_table2_takes_the_honest_mean_of_the_row_that_is_best_on_validation():
     (ours,) = table2._ours(load_recipe("table2", "paper"), [cdf, cutoff])
     assert (ours.accuracy, ours.choice.method) == (0.90, "cdf")
     assert (ours.honest.mean, ours.honest_choice.method, ours.looks) == (0.87, "cutoff", 200)
-    unknown = replace(cdf, val_accuracy=None)  # then nothing is known of the choice, and the test set may not make it
+    unknown = replace(cdf, fresh=Fresh())  # then nothing is known of the choice, and the test set may not make it
     (ours,) = table2._ours(load_recipe("table2", "paper"), [unknown, cutoff])
     assert (ours.accuracy, ours.honest.mean, ours.honest.low) == (0.90, None, None)
 
@@ -327,9 +334,7 @@ def competitor(name, accuracies, val_accuracy, test_nodes=1000):
         honest=Summary(mean=mean, low=mean - half, high=mean + half, seeds=len(accuracies)),
         choice=Choice(),
         honest_choice=Choice(),
-        val_accuracy=val_accuracy,
-        fresh_accuracies=tuple(accuracies),
-        test_nodes=test_nodes,
+        fresh=Fresh(val_accuracy, tuple(accuracies), test_nodes),
         looks=100,
     )
 
@@ -350,7 +355,7 @@ def test_table2_is_judged_by_the_honest_means_too():
     wanted = f"{1 - 100 * noise.mean():+.2f} ± {half:.2f} points to FastGCN, +3.00 ± 0.00 points to PTDNet"
     assert f"{wanted} (on the same starts and splits)" in judged.reason
     # Other test nodes are other splits: the same means are no longer told apart.
-    others = [replace(row, test_nodes=3000) for row in others]
+    others = [replace(row, fresh=replace(row.fresh, test_nodes=3000)) for row in others]
     [_, judged] = table2.judge([*ours, *others])
     assert judged.status == NOT_REPRODUCED
     assert "not paired, for the test nodes are others" in judged.reason
@@ -366,7 +371,7 @@ def test_table2_claims_nothing_where_one_competitor_or_the_choice_is_unknown():
     wide = competitor("PTDNet", [0.9, 0.2, 0.9], 0.8)  # lower on average, but not surely
     assert [one.status for one in table2.judge([*ours, *others, wide])] == [NOT_REPRODUCED] * 2
     assert len(table2.judge([*ours, *others, replace(wide, honest=Summary())])) == 1
-    assert len(table2.judge([replace(ours[0], val_accuracy=None), *others])) == 1
+    assert len(table2.judge([replace(ours[0], fresh=Fresh()), *others])) == 1
 
 
 def test_table2_says_what_the_backbones_have_without_topology():
@@ -375,7 +380,7 @@ def test_table2_says_what_the_backbones_have_without_topology():
     adaptive = row("cdf", 0.9, 0.0, 1.0, "combinatorial", val_accuracy=0.99, mean=0.99)
     [said] = without_topology([other, best, adaptive])
     assert said.endswith("Chosen in the same way, dropedge has 87.00 ± 1.00 % on Cora.")
-    assert without_topology([replace(other, val_accuracy=None), best, adaptive]) == []
+    assert without_topology([replace(other, fresh=Fresh()), best, adaptive]) == []
 
 
 def test_table2_in_parts(made, monkeypatch):
@@ -515,7 +520,7 @@ def test_inverse_is_worst_where_it_is_surely_below_both():
         group.append(trained("inverse-cdf", p, p, found["inverse-cdf"], found["dropedge"], found["as inverse"]))
     gap = inverse.over_p(group)
     assert gap["same_p"].difference == pytest.approx(-0.08, abs=1e-3)
-    same_p, same_budget = inverse.judge({("combinatorial", "cora"): gap})
+    same_p, same_budget = inverse.judge({"combinatorial": {"cora": gap}})
     assert (same_p.status, same_budget.status) == ("reproduced", "not reproduced")
 
 

@@ -32,6 +32,16 @@ def judged(claim: str, holds: bool, reason: str) -> Verdict:
     return Verdict(claim, REPRODUCED if holds else NOT_REPRODUCED, reason)
 
 
+def judged_by_laplacian(claim: str, found: Mapping[str, tuple[bool, str]], between: str = "; ") -> Verdict:
+    """A claim that holds where it holds with one of the Laplacians: the paper does not say which it used.
+
+    >>> judged_by_laplacian("2 < 3", {"combinatorial": (True, "yes"), "normalized": (False, "no")})
+    Verdict(claim='2 < 3', status='reproduced', reason='combinatorial Laplacian: yes; normalized Laplacian: no')
+    """
+    said = between.join(f"{laplacian} Laplacian: {words}" for laplacian, (_, words) in found.items())
+    return judged(claim, any(holds for holds, _ in found.values()), said)
+
+
 def counted(claim: str, measured: object, printed: object, reason: str) -> Verdict:
     """A claim that the files decide by themselves: where they say something else, it cannot be as stated.
 

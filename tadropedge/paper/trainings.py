@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,6 +122,19 @@ def trainings(methods: Sequence[str], trials: int, seeds: int) -> int:
     return len(methods) * trials + (len(methods) + sum(map(adaptive, methods))) * seeds
 
 
+@dataclass(frozen=True)
+class Fresh:
+    """What a row keeps of fresh trainings, so that others can be paired with them; None is unknown.
+
+    Entry s is replicate s: its start and split are the same for every search with that seed and those test nodes.
+    ``val_accuracy`` is that of the trial whose settings were chosen.
+    """
+
+    val_accuracy: float | None = None
+    fresh_accuracies: tuple[float | None, ...] | None = None
+    test_nodes: int | None = None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Search:
     """A random search and what follows it, in one laboratory."""
@@ -138,12 +152,11 @@ class Search:
         self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool = True
     ) -> tuple[Table, Replicates] | None:
         """Both protocols, or what is missing of them; None where that may not be trained ``now``."""
-        try:
+        with suppress(UnfinishedError):
             found = self._run(work, storage, part, now)
-        except UnfinishedError:
-            return None
-        work.finish()
-        return found
+            work.finish()
+            return found
+        return None
 
     def _run(self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool) -> tuple[Table, Replicates]:
         laboratory, seed = self.laboratory, work.bench.seed
@@ -191,18 +204,11 @@ class Search:
             return seeds
         return min(self.most_seeds, math.ceil(1.1 * seeds * (widest / self.half_width) ** 2))
 
-    def fresh_columns(self, fresh: Replicates, method: str) -> dict[str, Any]:
-        """What a row keeps of the fresh trainings, so that others can be paired with them.
-
-        Entry s is replicate s: its start and split are the same for every search with that seed and those test nodes.
-        ``val_accuracy`` is that of the trial whose settings were chosen.
-        """
+    def fresh(self, found: Replicates, method: str) -> Fresh:
+        """What a row keeps of the fresh trainings of a method."""
         sizes = self.laboratory.fresh_sizes or self.laboratory.dataset.split.sizes
-        return {
-            "val_accuracy": round(fresh.chosen[method].val_accuracy, 6),
-            "fresh_accuracies": rounded(fresh.accuracy[method], 6),
-            "test_nodes": sizes[-1],
-        }
+        val_accuracy = round(found.chosen[method].val_accuracy, 6)
+        return Fresh(val_accuracy, rounded(found.accuracy[method], 6), sizes[-1])
 
 
 def rounded(values: Any, digits: int) -> tuple[float | None, ...]:

@@ -9,7 +9,7 @@ from typing import Annotated
 from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Table, Verdict
-from tadropedge.paper.judge import BUDGETS, Against, Summary, accuracies, judged, summary, told
+from tadropedge.paper.judge import BUDGETS, Against, Summary, accuracies, judged_by_laplacian, summary, told
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, WITHOUT_NAME, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
@@ -75,14 +75,14 @@ def judge(rows: Sequence[Accuracy], recipe: Recipe) -> list[Verdict]:
     """Whether TADropEdge is above DropEdge in almost all scenarios."""
     share, verdicts = recipe["almost_all"], []
     for budget, words in BUDGETS.items():
-        said, holds = [], False
+        found = {}
         for laplacian, mine in grouped(rows, lambda row: row.laplacian).items():
-            found = [gap for row in mine if (gap := row.against.at(budget)) is not None]
-            above = sum((gap.difference or 0) > 0 for gap in found)
-            holds = holds or (above >= share * len(found) and sum(gap.sign for gap in found) > 0)
-            said.append(f"{laplacian} Laplacian: mean above in {above} of {len(found)} scenarios, {told(found)}")
+            gaps = [gap for row in mine if (gap := row.against.at(budget)) is not None]
+            above = sum((gap.difference or 0) > 0 for gap in gaps)
+            holds = above >= share * len(gaps) and sum(gap.sign for gap in gaps) > 0
+            found[laplacian] = (holds, f"mean above in {above} of {len(gaps)} scenarios, {told(gaps)}")
         claim = f"TADropEdge outperforms DropEdge {words} in almost all scenarios ({share:.0%} of p and strategy)"
-        verdicts.append(judged(claim, holds, "; ".join(said)))
+        verdicts.append(judged_by_laplacian(claim, found))
     return verdicts
 
 

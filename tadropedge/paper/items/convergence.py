@@ -11,7 +11,7 @@ import numpy as np
 from tadropedge.paper.figures.fixed import draw_losses
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Table, Verdict
-from tadropedge.paper.judge import BUDGETS, Against, Array, judged, told
+from tadropedge.paper.judge import BUDGETS, Against, Array, judged_by_laplacian, told
 from tadropedge.paper.rows import INLINED, OPTIONAL, Column, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value
 from tadropedge.search.study import POINTS, Finished
@@ -160,17 +160,14 @@ def judge(rows: Sequence[Losses], keep_prob: float) -> list[Verdict]:
     """Faster and lower, for both losses, at the same p and at the same budget."""
     verdicts = []
     for budget, words in BUDGETS.items():
-        said, holds = [], False
+        found = {}
         for laplacian, mine in grouped(rows, lambda row: row.laplacian).items():
-            parts, everywhere = [], True
-            for kind, loss in MEASURES:
-                found = [gap for row in mine if (gap := row.against(kind, loss).at(budget)) is not None]
-                everywhere = everywhere and all(gap.sign < 0 for gap in found)
-                parts.append(f"{kind} {LOSSES[loss]} loss {told(found)}")
-            holds = holds or everywhere
-            said.append(f"{laplacian} Laplacian: {'; '.join(parts)}")
+            gaps = {of: [gap for row in mine if (gap := row.against(*of).at(budget)) is not None] for of in MEASURES}
+            lower = all(gap.sign < 0 for some in gaps.values() for gap in some)
+            said = [f"{kind} {LOSSES[loss]} loss {told(some)}" for (kind, loss), some in gaps.items()]
+            found[laplacian] = (lower, "; ".join(said))
         claim = f"TADropEdge converges faster with lower training and validation loss than DropEdge {words}"
-        verdicts.append(judged(f"{claim} (p = {keep_prob:g})", holds, ". ".join(said)))
+        verdicts.append(judged_by_laplacian(f"{claim} (p = {keep_prob:g})", found, ". "))
     return verdicts
 
 

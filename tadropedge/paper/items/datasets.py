@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 from tadropedge.data.dataset import Dataset
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import counted
-from tadropedge.paper.rows import Row, title
+from tadropedge.paper.rows import Column, Row, title
+from tadropedge.typed import build
 
 Split = tuple[int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What the paper prints of a dataset."""
+
+    nodes: int
+    edges: int
+    classes: int
+    features: int
+    split: Split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +39,7 @@ class Statistics(Row):
     features: int
     split: Split
     unlabelled: int
-    printed_nodes: int
-    printed_edges: int
-    printed_classes: int
-    printed_features: int
-    printed_split: Split
+    printed: Annotated[Sizes, Column("printed", inlined=True)]
 
 
 ROWS = (Statistics,)
@@ -43,7 +50,8 @@ def run(bench: Bench) -> Item:
     rows = []
     for place, name in enumerate(bench.recipe["datasets"]):
         bench.report("datasets", place, len(bench.recipe["datasets"]))
-        rows.append(measured(bench.dataset(name), bench.recipe.published[title(name)]))
+        printed = build(Sizes, bench.recipe.published[title(name)], f"published.{title(name)}")
+        rows.append(measured(bench.dataset(name), printed))
     notes = [
         "An edge is counted once here, whichever way and however often the files list it; self-loops are no edges.",
         "Half the number of entries of the neighbour lists is the printed number of edges in all three datasets.",
@@ -52,7 +60,7 @@ def run(bench: Bench) -> Item:
     return Item(rows, [verdict for row in rows for verdict in judge(row)], notes=notes)
 
 
-def measured(dataset: Dataset, printed: Mapping[str, Any]) -> Statistics:
+def measured(dataset: Dataset, printed: Sizes) -> Statistics:
     """One row of the table."""
     graph = dataset.graph
     loops = int((graph.arc_pair < 0).sum()) // 2
@@ -68,28 +76,20 @@ def measured(dataset: Dataset, printed: Mapping[str, Any]) -> Statistics:
         features=dataset.num_features,
         split=dataset.split.sizes,
         unlabelled=int((dataset.labels < 0).sum()),
-        printed_nodes=printed["nodes"],
-        printed_edges=printed["edges"],
-        printed_classes=printed["classes"],
-        printed_features=printed["features"],
-        printed_split=tuple(printed["split"]),
+        printed=printed,
     )
 
 
 def judge(row: Statistics) -> list[Verdict]:
     """Three claims for each dataset: its size, its edges, its split."""
-    name = title(row.dataset)
+    name, printed = title(row.dataset), row.printed
     sizes, stated = (
-        "{:,} nodes, {:,} classes, {:,} features".format(*numbers)
-        for numbers in (
-            (row.nodes, row.classes, row.features),
-            (row.printed_nodes, row.printed_classes, row.printed_features),
-        )
+        f"{one.nodes:,} nodes, {one.classes:,} classes, {one.features:,} features" for one in (row, printed)
     )
     edges = f"{row.edges:,} distinct edges"
-    if row.listed == row.printed_edges != row.edges:
+    if row.listed == printed.edges != row.edges:
         edges += (
-            f"; {row.printed_edges:,} counts {row.listed_twice} of them twice, as the files list them, "
+            f"; {printed.edges:,} counts {row.listed_twice} of them twice, as the files list them, "
             f"and {row.self_loops} self-loops"
         )
     train, val, test = row.split
@@ -97,9 +97,9 @@ def judge(row: Statistics) -> list[Verdict]:
     split = f"{train:,}/{val}/{test}: of {row.nodes:,} nodes"
     split += f", {row.unlabelled} without features and label," if row.unlabelled else ""
     split += f" {val} and {test} leave {left:,} to train on"
-    said = "/".join(f"{part:,}" for part in row.printed_split)
+    said = "/".join(f"{part:,}" for part in printed.split)
     return [
         counted(f"{name} has {stated}", sizes, stated, sizes),
-        counted(f"{name} has {row.printed_edges:,} edges", row.edges, row.printed_edges, edges),
-        counted(f"{name} is split {said}", row.split, row.printed_split, split),
+        counted(f"{name} has {printed.edges:,} edges", row.edges, printed.edges, edges),
+        counted(f"{name} is split {said}", row.split, printed.split, split),
     ]

@@ -6,6 +6,7 @@ from tadropedge.paper.clustered import Contrast, clustered, contrast, spectrum
 from tadropedge.paper.figures import graphs
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
 from tadropedge.paper.items.fig1 import scores_verdict, words
+from tadropedge.publish.wording import listed
 
 ROWS = (Contrast,)
 
@@ -31,9 +32,9 @@ def run(bench: Bench) -> Item:
     caption, text = recipe.published["caption"], recipe.published["text"]
     verdicts.append(
         Verdict(
-            f"The example graphs have {_listed(text)} clusters",
+            f"The example graphs have {listed(text)} clusters",
             IMPOSSIBLE,
-            f"the text says {_listed(text)}, the caption of the figure {_listed(caption)}; drawn here as captioned",
+            f"the text says {listed(text)}, the caption of the figure {listed(caption)}; drawn here as captioned",
         )
     )
     notes = [
@@ -41,7 +42,3 @@ def run(bench: Bench) -> Item:
         "The last kind is the paper's own block model of source localisation, of which it draws none.",
     ]
     return Item(rows, verdicts, {"examples": graphs.scores(pictures)}, notes)
-
-
-def _listed(numbers: list[int]) -> str:
-    return f"{', '.join(str(number) for number in numbers[:-1])} and {numbers[-1]}"

@@ -9,8 +9,9 @@ import numpy as np
 from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.items.accuracy_vs_p import ROWS, rows_of, settings, tables
-from tadropedge.paper.judge import Array, Gap, accuracies, gaps, judged
+from tadropedge.paper.items.accuracy_vs_p import ROWS, Accuracy, rows_of, settings, tables
+from tadropedge.paper.judge import Array, Gap, accuracies, gaps, judged_by_laplacian
+from tadropedge.publish.wording import plus_minus
 from tadropedge.search.study import Finished
 
 __all__ = ["ROWS", "run", "tables"]
@@ -28,10 +29,11 @@ def run(bench: Bench) -> Item:
     """Three datasets, every p, on the same fresh seeds and splits."""
     plan = Fixed(strategies=("cdf", INVERSE), keep_probs=bench.recipe["keep_probs"])
     work = plan.work(bench)
-    rows, found = [], {}
+    rows: list[Accuracy] = []
+    found: dict[str, dict[str, Gaps]] = {}
     for group in plan.run(work):
         rows += rows_of(group)
-        found[group[0].laplacian, group[0].dataset] = over_p(group)
+        found.setdefault(group[0].laplacian, {})[group[0].dataset] = over_p(group)
     notes = [
         "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
     ]
@@ -55,27 +57,26 @@ def over_p(group: Sequence[Trained]) -> Gaps:
     return gaps({rival: (ours, mean(all_runs)) for rival, all_runs in rivals.items()})
 
 
-def judge(found: Mapping[tuple[str, str], Gaps]) -> list[Verdict]:
-    """Worst in all datasets, against DropEdge at the same p, and at the same budget; keys are Laplacian and dataset."""
+def judge(found: Mapping[str, Mapping[str, Gaps]]) -> list[Verdict]:
+    """Worst in all datasets, against DropEdge at the same p, and at the same budget; Laplacian by Laplacian."""
     verdicts = []
     for against in (("same_p", "cdf"), ("same_budget", "cdf")):
-        said, holds = [], False
-        for laplacian in dict.fromkeys(laplacian for laplacian, _ in found):
-            mine = {dataset: gaps for (other, dataset), gaps in found.items() if other == laplacian}
+        judged = {}
+        for laplacian, mine in found.items():
             worst = sum(all(gaps[rival].sign < 0 for rival in against) for gaps in mine.values())
-            holds = holds or worst == len(mine)
             numbers = [
                 f"{dataset} " + ", ".join(f"{_shown(gaps[rival])} to {RIVALS[rival]}" for rival in against)
                 for dataset, gaps in mine.items()
             ]
-            said.append(f"{laplacian} Laplacian: worst for sure in {worst} of {len(mine)}: {'; '.join(numbers)}")
+            words = f"worst for sure in {worst} of {len(mine)}: {'; '.join(numbers)}"
+            judged[laplacian] = (worst == len(mine), words)
         claim = f"Inverse-TADropEdge is below {RIVALS[against[0]]} and below TADropEdge in all datasets"
-        verdicts.append(judged(claim, holds, ". ".join(said)))
+        verdicts.append(judged_by_laplacian(claim, judged, ". "))
     return verdicts
 
 
 def _shown(gap: Gap) -> str:
-    """A difference in points with half the width of its interval."""
-    if gap.difference is None or gap.low is None or gap.high is None:
+    """A difference in points, always with its sign, and half the width of its interval."""
+    if gap.difference is None:
         return "undecided"
-    return f"{100 * gap.difference:+.2f} ± {50 * (gap.high - gap.low):.2f}".replace("-", "−")
+    return plus_minus(f"{100 * gap.difference:+.2f}".replace("-", "−"), gap.low, gap.high)

@@ -192,7 +192,7 @@ def _rows(
                 paper_protocol=PaperProtocol(found, row.paper_protocol.trials),
                 short=None if printed is None else round(max(0.0, printed - found), 6),
                 honest=row.honest,
-                **search.fresh_columns(fresh, row.method),
+                fresh=search.fresh(fresh, row.method),
                 settings=dict(row.settings),
             )
         )

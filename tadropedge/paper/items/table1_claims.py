@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from tadropedge.comparison.rows import PaperProtocol
 from tadropedge.comparison.statistics import Honest
 from tadropedge.paper.item import Table, Verdict
-from tadropedge.paper.judge import judged
+from tadropedge.paper.judge import judged_by_laplacian
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.rows import Row, grouped, title
+from tadropedge.paper.rows import WITHOUT_NAME, Row, grouped, title
+from tadropedge.paper.trainings import Fresh
 from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.search.protocol import adaptive
 
@@ -29,9 +30,7 @@ class Result(Row):
     paper_protocol: PaperProtocol
     short: float | None  # by how much the best trial is below the printed number
     honest: Honest
-    val_accuracy: float | None  # of the trial that the honest protocol chose
-    fresh_accuracies: tuple[float | None, ...] | None
-    test_nodes: int | None
+    fresh: Annotated[Fresh, WITHOUT_NAME]
     settings: dict[str, Any]
 
     @property
@@ -71,70 +70,64 @@ def _distinct(rows: Sequence[Result]) -> list[Result]:
 
 
 def _reached(rows: Sequence[Result], dataset: str, recipe: Recipe) -> Verdict:
-    """Are all printed numbers reached with one of the two Laplacians? The paper does not say which it used."""
-    tolerance, said, all_there = recipe["tolerance"], [], False
+    """Whether all printed numbers are reached with one of the two Laplacians."""
+    tolerance = recipe["tolerance"]
     known = [(row.short, row) for row in rows if row.short is not None]
+    found = {}
     for laplacian in recipe["laplacians"]:
         mine = [(short, row) for short, row in known if row.laplacian in (None, laplacian)]
         low = sum(short > tolerance for short, _ in mine)
-        all_there = all_there or not low
-        words = f"{laplacian} Laplacian: {len(mine) - low} of {len(mine)} cells"
         most, worst = max(mine, key=lambda pair: pair[0], default=(0.0, None))
-        if worst is not None and most > 0:
-            words += f", the lowest {100 * most:.1f} points short ({worst.name})"
-        said.append(words)
+        least = f", the lowest {100 * most:.1f} points short ({worst.name})" if worst is not None and most > 0 else ""
+        found[laplacian] = (low == 0, f"{len(mine) - low} of {len(mine)} cells{least}")
     cases = grouped(known, lambda pair: (pair[1].network, pair[1].method)).values()
     good = sum(min(short for short, _ in case) <= tolerance for case in cases)
-    said.append(f"the better of the two in each cell: {good} of {len(cases)}")
-    return judged(
+    verdict = judged_by_laplacian(
         f"{title(dataset)}: every cell reaches the printed accuracy minus {tolerance:g} "
         f"(best test accuracy of {recipe['trials']} trials)",
-        all_there,
-        "; ".join(said),
+        found,
     )
+    better = f"the better of the two in each cell: {good} of {len(cases)}"
+    return replace(verdict, reason=f"{verdict.reason}; {better}")
 
 
 def _better_at_best(rows: Sequence[Result], recipe: Recipe) -> Verdict:
     """The claim as the paper tests it: the best of the trials against DropEdge's best."""
     base = {(row.dataset, row.network): row.paper_protocol.best_test for row in rows if row.method == "dropedge"}
-    said, everywhere = [], False
+    found = {}
     for laplacian in recipe["laplacians"]:
-        counts, wins, total = [], 0, 0
-        for method in filter(adaptive, recipe["methods"]):
-            mine = [row for row in rows if row.method == method and row.laplacian == laplacian]
-            above = sum(row.paper_protocol.best_test > base.get((row.dataset, row.network), 1.0) for row in mine)
-            counts.append(f"{method} in {above} of {len(mine)}")
-            wins, total = wins + above, total + len(mine)
-        everywhere = everywhere or (total > 0 and wins == total)
-        said.append(f"{laplacian} Laplacian: {', '.join(counts)}")
-    return judged(
+        groups = grouped((row for row in rows if row.laplacian == laplacian), lambda row: row.method)
+        wins = {
+            method: [row.paper_protocol.best_test > base.get((row.dataset, row.network), 1.0) for row in mine]
+            for method, mine in groups.items()
+        }
+        said = ", ".join(f"{method} in {sum(above)} of {len(above)}" for method, above in wins.items())
+        found[laplacian] = (bool(wins) and all(map(all, wins.values())), said)
+    verdict = judged_by_laplacian(
         "TADropEdge improves accuracy consistently in all cases (paper protocol: its best trial above DropEdge's)",
-        everywhere,
-        "above DropEdge: " + "; ".join(said),
+        found,
     )
+    return replace(verdict, reason=f"above DropEdge: {verdict.reason}")
 
 
 def _better_honestly(rows: Sequence[Result], recipe: Recipe) -> Verdict:
     """The claim under fresh seeds and splits, against DropEdge at the same budget."""
-    said, everywhere = [], False
+    found = {}
     for laplacian in recipe["laplacians"]:
-        mine = [row.honest.outcome for row in rows if row.laplacian == laplacian and adaptive(row.method)]
-        better, worse, undecided = (mine.count(outcome) for outcome in ("better", "worse", "equal"))
+        mine = [row.honest.outcome for row in rows if row.laplacian == laplacian]
+        better, worse, undecided = (mine.count(outcome) for outcome in ("better", "worse", "undecided"))
         failed = len(mine) - better - worse - undecided
-        everywhere = everywhere or 0 < better == len(mine)
-        said.append(
-            f"{laplacian} Laplacian: better in {better}, worse in {worse}, undecided in {undecided} of {len(mine)}"
-            + (f", failed in {failed}" if failed else "")
-        )
+        words = f"better in {better}, worse in {worse}, undecided in {undecided} of {len(mine)}"
+        found[laplacian] = (0 < better == len(mine), words + (f", failed in {failed}" if failed else ""))
     ends = [(row.honest.difference_low, row.honest.difference_high) for row in rows]
     widths = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
     precision = f"largest half-width {100 * max(widths):.2f} points" if widths else "no interval"
-    return judged(
+    verdict = judged_by_laplacian(
         "TADropEdge improves accuracy consistently in all cases (honest protocol: settings chosen on validation, "
         "fresh seeds and splits, DropEdge with the same expected number of kept edges)",
-        everywhere,
-        f"{'; '.join(said)}; {precision} (wanted: {100 * recipe['half_width']:.2f})",
+        found,
     )
+    return replace(verdict, reason=f"{verdict.reason}; {precision} (wanted: {100 * recipe['half_width']:.2f})")
 
 
 def notes(rows: Sequence[Result], recipe: Recipe) -> list[str]:

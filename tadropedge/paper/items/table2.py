@@ -9,12 +9,12 @@ the one of them whose chosen trial has the best validation accuracy: the test se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from tadropedge.comparison.statistics import honest_rows
+from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.document import read_document
 from tadropedge.paper.figures import tables as figures
@@ -33,7 +33,7 @@ from tadropedge.paper.items.table2_claims import (
 from tadropedge.paper.judge import Summary
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.rows import grouped
-from tadropedge.paper.trainings import Search, Work, laboratory, trainings
+from tadropedge.paper.trainings import Fresh, Search, Work, laboratory, trainings
 from tadropedge.publish.wording import NOTHING, percent, plus_minus
 from tadropedge.search.protocol import adaptive, paper
 from tadropedge.search.spaces import method_space
@@ -50,7 +50,10 @@ def run(bench: Bench) -> Item:
     competitors, seeds = list(recipe["competitors"]), recipe["seeds"]
     work = Work(bench, sum(trainings(competitors, recipe["trials"], seeds[dataset]) for dataset in wanted))
     found = {dataset: _competitors(work, dataset, dataset in wanted) for dataset in seeds}
-    rows = [*_ours(recipe, measured), *_theirs(recipe, found)]
+    known = {(row.row, row.dataset): row for rows in found.values() for row in rows}
+    columns = [column.lower() for column in recipe.published["columns"]]
+    printed = [_printed(recipe, method, dataset) for method in competitors for dataset in columns]
+    rows = [*_ours(recipe, measured), *(known.get((row.row, row.dataset), row) for row in printed)]
     notes = [
         "TADropEdge: the best test accuracy over strategies, depths and Laplacians, as the paper takes it. Its honest "
         "mean is that of the strategy, depth and Laplacian whose chosen trial is best on validation nodes.",
@@ -119,28 +122,22 @@ def _ours(recipe: Recipe, measured: Sequence[Result]) -> list[Contender]:
                     source="measured",
                     printed=printed_accuracy(recipe, name, dataset),
                     accuracy=best.paper_protocol.best_test,
+                    honest=_summary(chosen.honest) if chosen else Summary(),
                     choice=Choice(best.method, best.layers, best.laplacian),
+                    honest_choice=Choice(chosen.method, chosen.layers, chosen.laplacian) if chosen else Choice(),
+                    fresh=chosen.fresh if chosen else Fresh(),
                     looks=sum(row.paper_protocol.trials for row in mine),
-                    **_chosen(chosen),
                 )
             )
     return rows
 
 
-def _chosen(row: Result | None) -> dict[str, Any]:
-    """What is kept of the row that the honest mean is of; nothing is known where none was chosen."""
-    if row is None:
-        return {"honest": Summary(), "honest_choice": Choice()}
-    honest = row.honest
-    return {
-        "honest": Summary(mean=honest.mean, low=honest.low, high=honest.high, seeds=honest.seeds),
-        "honest_choice": Choice(row.method, row.layers, row.laplacian),
-        **{name: getattr(row, name) for name in ("val_accuracy", "fresh_accuracies", "test_nodes")},
-    }
+def _summary(honest: Honest) -> Summary:
+    return Summary(mean=honest.mean, low=honest.low, high=honest.high, seeds=honest.seeds)
 
 
-def _competitors(work: Work, dataset: str, now: bool) -> dict[str, dict[str, Any]]:
-    """What was measured of each competitor on one dataset; nothing where that is not finished."""
+def _competitors(work: Work, dataset: str, now: bool) -> list[Contender]:
+    """The competitors on one dataset; none where they are not finished."""
     bench, recipe = work.bench, work.bench.recipe
     data = bench.dataset(dataset)
     search = Search(
@@ -154,33 +151,37 @@ def _competitors(work: Work, dataset: str, now: bool) -> dict[str, dict[str, Any
     work.journal.start()
     both = search.run(work, bench.storage(dataset), dataset, now)
     if both is None:  # it belongs to another part
-        return {}
+        return []
     table, fresh = both
     honest = honest_rows(fresh.accuracy, fresh.reference)
-    return {
-        method: {
-            "source": "measured",
-            "accuracy": best.test_accuracy,
-            "honest": Summary(**{name: getattr(honest[method], name) for name in ("mean", "low", "high", "seeds")}),
-            **search.fresh_columns(fresh, method),
-            "looks": len(table[method]),
-        }
+    return [
+        replace(
+            _printed(recipe, method, dataset),
+            source="measured",
+            accuracy=best.test_accuracy,
+            honest=_summary(honest[method]),
+            fresh=search.fresh(fresh, method),
+            looks=len(table[method]),
+        )
         for method, best in paper(table).items()
-    }
+    ]
 
 
-def _theirs(recipe: Recipe, found: Mapping[str, Mapping[str, dict[str, Any]]]) -> list[Contender]:
-    """One row for each competitor and dataset of the printed table: measured where it was run, else as printed."""
-    rows = []
-    for method, name in recipe["competitors"].items():
-        for dataset in (column.lower() for column in recipe.published["columns"]):
-            printed = printed_accuracy(recipe, name, dataset)
-            unknown = {"source": "printed", "accuracy": printed, "honest": Summary()}
-            choice = Choice(method, 2, None)
-            measured = {**unknown, **found.get(dataset, {}).get(method, {})}
-            shared: Any = {"row": name, "dataset": dataset, "printed": printed}
-            rows.append(Contender(**shared, **measured, choice=choice, honest_choice=choice))
-    return rows
+def _printed(recipe: Recipe, method: str, dataset: str) -> Contender:
+    """A competitor that was not run here."""
+    name = recipe["competitors"][method]
+    printed, choice = printed_accuracy(recipe, name, dataset), Choice(method, 2, None)
+    return Contender(
+        row=name,
+        dataset=dataset,
+        source="printed",
+        printed=printed,
+        accuracy=math.nan if printed is None else printed,
+        honest=Summary(),
+        choice=choice,
+        honest_choice=choice,
+        fresh=Fresh(),
+    )
 
 
 def _wanted(bench: Bench) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tadropedge.paper.item import Verdict
 from tadropedge.paper.items.table1_claims import Result, accuracy
 from tadropedge.paper.judge import Summary, judged
 from tadropedge.paper.rows import WITHOUT_NAME, Column, Row, grouped, title
+from tadropedge.paper.trainings import Fresh
 from tadropedge.publish.wording import percent, points
 
 TOLERANCE = 0.01  # below the printed accuracy of a competitor
@@ -40,9 +41,7 @@ class Contender(Row):
     honest: Annotated[Summary, Column("honest", inlined=True)]
     choice: Annotated[Choice, WITHOUT_NAME]  # of the best test accuracy
     honest_choice: Annotated[Choice, Column("honest", inlined=True)]
-    val_accuracy: float | None = None  # of the row of Table 1, or of the trial, that the honest mean is of
-    fresh_accuracies: tuple[float | None, ...] | None = None
-    test_nodes: int | None = None
+    fresh: Annotated[Fresh, WITHOUT_NAME]  # of what the honest mean is of
     looks: int | None = None  # at the test set, of which the accuracy is the best
 
     @property
@@ -51,15 +50,7 @@ class Contender(Row):
         return self.row.startswith("TADropEdge")
 
 
-class Chosen(Protocol):
-    """A row that says how good its settings are on validation nodes."""
-
-    @property
-    def val_accuracy(self) -> float | None:
-        """None where it is not known."""
-
-
-C = TypeVar("C", bound=Chosen)
+C = TypeVar("C", Contender, Result)
 
 
 def judge(rows: Sequence[Contender]) -> list[Verdict]:
@@ -108,22 +99,24 @@ def _better_honestly(ours: Sequence[Contender], others: Sequence[Contender], dat
 
 def best_on_validation(rows: Sequence[C]) -> C | None:
     """The row whose chosen trial has the best validation accuracy; None where one does not say."""
-    if not rows or any(row.val_accuracy is None for row in rows):
+    if not rows or any(row.fresh.val_accuracy is None for row in rows):
         return None
-    return max(rows, key=lambda row: row.val_accuracy or 0.0)
+    return max(rows, key=lambda row: row.fresh.val_accuracy or 0.0)
 
 
 def above(one: Contender, other: Contender) -> tuple[float, float]:
     """The difference of two honest means and half its 95 % interval, paired where replicates have the same splits.
 
     >>> rows = [Contender(row=name, dataset="cora", source="measured", printed=None, accuracy=0.9, honest=Summary(),
-    ...                   choice=Choice(), honest_choice=Choice(), fresh_accuracies=found, test_nodes=100)
+    ...                   choice=Choice(), honest_choice=Choice(), fresh=Fresh(0.8, found, 100))
     ...         for name, found in (("a", (0.80, 0.83, 0.81, 0.9)), ("b", (0.79, 0.82, 0.80)))]
     >>> [round(number, 4) for number in above(*rows)]
     [0.01, 0.0]
     """
     if _paired(one, other):
-        both = zip(one.fresh_accuracies or (), other.fresh_accuracies or (), strict=False)  # one may have more of them
+        both = zip(
+            one.fresh.fresh_accuracies or (), other.fresh.fresh_accuracies or (), strict=False
+        )  # one may have more of them
         values = np.array(list(both), dtype=np.float64)  # None is NaN
         if (~np.isnan(values).any(axis=1)).sum() > 1:
             gap = paired_difference(values[:, 0], values[:, 1])
@@ -140,8 +133,8 @@ def _honest(row: Contender) -> tuple[float, float]:
 
 def _paired(one: Contender, other: Contender) -> bool:
     """Whether replicate s of both has the same start and split."""
-    known = one.fresh_accuracies is not None and other.fresh_accuracies is not None
-    return known and one.test_nodes == other.test_nodes
+    known = one.fresh.fresh_accuracies is not None and other.fresh.fresh_accuracies is not None
+    return known and one.fresh.test_nodes == other.fresh.test_nodes
 
 
 def reached(rows: Sequence[Contender]) -> list[Verdict]:
@@ -178,7 +171,7 @@ def without_topology(measured: Sequence[Result]) -> list[str]:
 
 def other_splits(rows: Sequence[Contender]) -> list[str]:
     """Where TADropEdge and the competitors are tested on different numbers of nodes, and how many."""
-    mine, theirs = ({row.dataset: row.test_nodes for row in rows if row.ours == ours and row.test_nodes}
+    mine, theirs = ({row.dataset: row.fresh.test_nodes for row in rows if row.ours == ours and row.fresh.test_nodes}
                     for ours in (True, False))  # fmt: skip
     return [
         f"Fresh splits of {title(dataset)} test TADropEdge on {count:,} nodes and the competitors on "
