@@ -1,10 +1,10 @@
-"""The old home of the two functions below: use ``tadropedge.aggregate_resistance`` and ``effective_resistance``."""
+"""Deprecated: ``aggregate_resistance`` and ``effective_resistance`` are imported from ``tadropedge``."""
 
 import warnings
 
-from tadropedge.scores.aggregate import aggregate_resistance
-from tadropedge.scores.effective import effective_resistance
 
-__all__ = ["aggregate_resistance", "effective_resistance"]
-
-warnings.warn("tadropedge.resistance is deprecated: import from tadropedge", DeprecationWarning, stacklevel=2)
+def __getattr__(name: str) -> object:
+    if name not in ("aggregate_resistance", "effective_resistance"):
+        raise AttributeError(f"module 'tadropedge.resistance' has no attribute {name!r}")
+    warnings.warn("tadropedge.resistance is deprecated: import from tadropedge", DeprecationWarning, stacklevel=2)
+    return getattr(__import__("tadropedge"), name)

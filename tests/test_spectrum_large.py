@@ -148,7 +148,7 @@ def test_another_plan_is_another_execution():
         assert found.values[0, :3] == pytest.approx(execute(step).values[0, :3], abs=1e-9)
     batch, *_ = explain(path(30), q=3)
     assert execute(batch).counts.tolist() == [3]
-    assert execute(replace(batch, wish=replace(batch.wish, clusters=Clusters(q=5)))).counts.tolist() == [5]
+    assert execute(replace(batch, wish=replace(batch.wish, q=5))).counts.tolist() == [5]
 
 
 def test_explain_knows_that_many_pairs_are_found_by_the_dense_solver(caplog):

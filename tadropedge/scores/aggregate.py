@@ -3,61 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import Block, Floats, blocks
+from tadropedge.blocks import Block, Floats
 from tadropedge.cache import Arrays
-from tadropedge.errors import check_positive
 from tadropedge.graph import Graph
 from tadropedge.progress import Show
 from tadropedge.scores.solve import InParts, Report, solve
 from tadropedge.spectrum import Subspaces
-from tadropedge.spectrum.aim import CPU
-from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.ladder import execute
 from tadropedge.spectrum.plan import Wish, plan
 
 
-@dataclass(frozen=True, kw_only=True)
-class Aggregate:
-    """The settings of :func:`aggregate_resistance`."""
-
-    q: int | None = None
-    desired_clusters: int | None = None
-    laplacian: str = "combinatorial"
-    solver: str = "auto"
-    tolerance: float = 1e-8
-
-    def __post_init__(self) -> None:
-        clusters = Clusters.wanted(self.q, self.desired_clusters)
-        object.__setattr__(self, "q", clusters.q)  # numbers of any type as plain ones: they name a cache entry
-        object.__setattr__(self, "desired_clusters", clusters.desired)
-        object.__setattr__(self, "tolerance", check_positive("tolerance", self.tolerance))
-        self._wish(CPU)
-
-    def _wish(self, device: torch.device) -> Wish:
-        clusters = Clusters(self.q, self.desired_clusters)
-        return Wish(clusters, laplacian=self.laplacian, solver=self.solver, tolerance=self.tolerance, device=device)
+class Aggregate(Wish):
+    """Aggregate resistance, part by part; its settings are those of :func:`aggregate_resistance`."""
 
     def begin(self, graph: Graph) -> tuple[Floats, Iterable[Block]]:
         """Components with too few nodes stay NaN."""
-        clusters = self._wish(CPU).clusters
-        clusters.check_fits(graph.components.largest)
-        return np.full(graph.num_edges, np.nan), blocks(graph, clusters.least_nodes)
+        return np.full(graph.num_edges, np.nan), self.parts(graph)
 
     def part(self, block: Block, device: torch.device, report: Report) -> Arrays:
         """The scores of a block, the modes of its components and the lowest eigenvalues of the first of them."""
-        wish = self._wish(device)
         listen = report if block.count == 1 else lambda share: None  # many small ones are soon done
-        found = [execute(step, listen) for step in plan([block], wish)]
+        found = [execute(step, listen) for step in plan([block], self, device)]
         first = found[0]
         # Values beyond these need not have converged, and how many there are depends on the solver.
-        values = first.values[0, 1 : max(int(first.counts[0]) + 1, wish.clusters.pairs_needed)]
+        values = first.values[0, 1 : max(int(first.counts[0]) + 1, self.clusters.pairs_needed)]
         return {
             "scores": np.concatenate([modal_scores(modes) for modes in found]),
             "modes": np.concatenate([modes.counts for modes in found]),

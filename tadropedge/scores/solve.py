@@ -161,7 +161,8 @@ def solve(
         for block in parts:
             bar.note(f"{block.count} × {block.size} nodes")
             runs_on = where.type if block.size > DENSE_NODES else "cpu"
-            key = {"score": function.__name__, **used, "part": block.fingerprint, "device": runs_on}
+            part = "" if cache_dir is None else block.fingerprint
+            key = {"score": function.__name__, **used, "part": part, "device": runs_on}
             with bar.step(len(block.edges)) as report:
                 found = cached(cache_dir, key, partial(_solve_part, work, block, where, report))
             scores[block.edges] = found["scores"]

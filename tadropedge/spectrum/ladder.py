@@ -135,10 +135,10 @@ def cluster_subspaces(
     >>> path.values[0, 1:].round(4).tolist(), path.vectors.shape
     ([0.5858, 2.0, 3.4142], (1, 4, 2))
     """
-    where = torch.device(device)
-    wish = Wish(clusters, laplacian=laplacian, solver=solver, tolerance=tolerance, device=where)
+    asked = {"q": clusters.q, "desired_clusters": clusters.desired}
+    wish = Wish(**asked, laplacian=laplacian, solver=solver, tolerance=tolerance)
     with Progress("eigenvectors", graph.num_nodes, progress) as bar:
-        for step in plan(blocks(graph, clusters.least_nodes), wish):
+        for step in plan(blocks(graph, clusters.least_nodes), wish, torch.device(device)):
             bar.note(f"{step.count} × {step.nodes} nodes")
             with bar.step(step.block.nodes.size) as report:
                 found = execute(step, report)
@@ -156,7 +156,7 @@ def _climb(check: Check, report: Callable[[float], None]) -> Subspaces:
     """Find the modes of one component, with the first rung whose answer passes the check."""
     step, wish, component = check.step, check.step.wish, f"component of {check.step.nodes} nodes"
     log.info("%s, %d edges: %s; %s", component, step.edges, ", ".join(step.rungs), step.reason)
-    aim = Aim(wish.device, check.limits, report, check.cut)
+    aim = Aim(step.runs_on, check.limits, report, check.cut)
     reasons: list[str] = []
     for rung in step.rungs:
         subspace, reason = _try(rung, check, aim)

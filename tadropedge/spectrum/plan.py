@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,21 +21,33 @@ from tadropedge.spectrum.twins import Twins
 LAPLACIANS = {"combinatorial": "D − A", "normalized": "I − D^-1/2 A D^-1/2"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What is wanted of every component; ``tolerance`` bounds the absolute error of every edge score."""
+    """What is wanted of every component, checked: see :func:`tadropedge.aggregate_resistance`."""
 
-    clusters: Clusters
-    _: KW_ONLY
+    q: int | None = None
+    desired_clusters: int | None = None
     laplacian: str = "combinatorial"
     solver: str = "auto"
     tolerance: float = 1e-8
-    device: torch.device = CPU
 
     def __post_init__(self) -> None:
         lookup("laplacian", self.laplacian, LAPLACIANS)
         lookup("solver", self.solver, {"auto": None, **SOLVERS})
-        check_positive("tolerance", self.tolerance)
+        clusters = Clusters.wanted(self.q, self.desired_clusters)
+        plain = {"q": clusters.q, "desired_clusters": clusters.desired}  # not the integers of another library
+        for name, value in (plain | {"tolerance": check_positive("tolerance", self.tolerance)}).items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def clusters(self) -> Clusters:
+        """How many modes."""
+        return Clusters(self.q, self.desired_clusters)
+
+    def parts(self, graph: Graph) -> Iterator[Block]:
+        """The components that have enough nodes, of which there must be one."""
+        self.clusters.check_fits(graph.components.largest)
+        return blocks(graph, self.clusters.least_nodes)
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,7 @@ class Step:
     rungs: tuple[str, ...]
     reason: str
     system: System | None = None
+    runs_on: torch.device = CPU
 
     @property
     def nodes(self) -> int:
@@ -119,14 +132,14 @@ class Step:
     @property
     def device(self) -> str:
         """Where the first rung runs."""
-        return str(self.wish.device) if self.rungs[0] == "davidson" else "cpu"
+        return str(self.runs_on) if self.rungs[0] == "davidson" else "cpu"
 
 
 FACTS = ("nodes", "edges", "count", "leaves", "whiskers", "twins", "rungs", "reason", "memory", "device")
 Explanation = Step  # its name in version 0.1
 
 
-def plan(parts: Iterable[Block], wish: Wish) -> Iterator[Step]:
+def plan(parts: Iterable[Block], wish: Wish, device: torch.device = CPU) -> Iterator[Step]:
     """The steps that find the lowest modes of every component; each is made when its turn comes."""
     for block in parts:
         tiny = block.size <= DENSE_SHARE * wish.clusters.pairs_needed  # no work for an iterative solver
@@ -135,17 +148,17 @@ def plan(parts: Iterable[Block], wish: Wish) -> Iterator[Step]:
             reason = f"up to {DENSE_NODES} nodes are solved as dense batches"
             yield Step(block=block, wish=wish, survey=survey, rungs=("dense",), reason=reason)
         else:
-            yield from (_alone(block.one(member), wish) for member in range(block.count))
+            yield from (_alone(block.one(member), wish, device) for member in range(block.count))
 
 
-def _alone(block: Block, wish: Wish) -> Step:
+def _alone(block: Block, wish: Wish, device: torch.device) -> Step:
     """A component with a ladder of its own."""
     system = System.of(block, wish.laplacian)
     survey = Survey.of(system.L)
-    rungs, reason = survey.choice(wish.solver, min(survey.nodes, wish.clusters.pairs_needed), wish.device)
+    rungs, reason = survey.choice(wish.solver, min(survey.nodes, wish.clusters.pairs_needed), device)
     if system.twins.merged:
         reason = f"{system.twins.merged:,} twin leaves are merged; {reason}"
-    return Step(block=block, wish=wish, survey=survey, rungs=rungs, reason=reason, system=system)
+    return Step(block=block, wish=wish, survey=survey, rungs=rungs, reason=reason, system=system, runs_on=device)
 
 
 def explain(
@@ -163,9 +176,6 @@ def explain(
     >>> [(step.nodes, step.count, step.rungs) for step in explain(graph, q=2)]
     [(4, 1, ('dense',))]
     """
-    clusters = Clusters.wanted(q, desired_clusters)
+    wish = Wish(q=q, desired_clusters=desired_clusters, laplacian=laplacian, solver=solver)
     where = check_runs_on(device, check_graph(graph).device)
-    clusters.check_fits(graph.components.largest)
-    return list(
-        plan(blocks(graph, clusters.least_nodes), Wish(clusters, laplacian=laplacian, solver=solver, device=where))
-    )
+    return list(plan(wish.parts(graph), wish, where))
