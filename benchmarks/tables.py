@@ -6,9 +6,13 @@ Run after a benchmark: python benchmarks/tables.py
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from tadropedge.comparison.results import read_results
+from tadropedge.publish.tables import markdown
+from tadropedge.publish.wording import percent, plus_minus, span
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,118 +23,95 @@ def load(name: str) -> dict[str, Any]:
     return content
 
 
-def source(name: str, run: dict[str, Any]) -> str:
+def source(name: str) -> str:
     """Where a table's numbers come from."""
+    run = load(name)["run"]
     versions = f"torch {run['versions']['torch']}, torch-geometric {run['versions']['torch-geometric']}"
     return f"[{name}](results/benchmarks/{name}): commit {run['commit']}, {run['machine']}, {versions}"
 
 
-def body(name: str, template: str) -> list[str]:
-    """A line for each row of a results file; its rows stand first in it."""
-    return [template.format(**row) for row in next(iter(load(name).values()))]
+def from_docs(name: str) -> str:
+    """The same, for a page in docs/."""
+    return source(name).replace("(results/", "(../results/")
+
+
+def body(name: str, *cells: str) -> list[list[str]]:
+    """The cells of each row of a results file; its rows stand first in it."""
+    return [[cell.format(**row) for cell in cells] for row in next(iter(load(name).values()))]
+
+
+def page(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int], notes: Iterable[str]) -> str:
+    """A table and where its numbers come from."""
+    return "\n".join([*markdown(columns, rows, left), "", *(f"* {note}" for note in notes)])
 
 
 def sampling() -> str:
     """One training epoch's mask and operator, CPU and GPU."""
     files = ("sampling-cpu.json", "sampling-cuda.json")
-    lines = ["| graph | edges | device | ours | PyG | ratio |", "|---|---:|---|---:|---:|---:|"]
-    for name in files:
-        lines += body(
-            name,
-            "| {graph} | {edges:,} | {device} | {milliseconds:.2f} ms | {pyg_milliseconds:.2f} ms "
-            "| {times_faster:.1f} × |",
-        )
-    notes = [f"* {source(name, load(name)['run'])}" for name in files]
-    return "\n".join([*lines, "", *notes])
+    cells = ("{graph}", "{edges:,}", "{device}", "{milliseconds:.2f} ms", "{pyg_milliseconds:.2f} ms")
+    rows = [row for name in files for row in body(name, *cells, "{times_faster:.1f} ×")]
+    return page(("graph", "edges", "device", "ours", "PyG", "ratio"), rows, (0, 2), map(source, files))
 
 
 def accuracy() -> str:
     """Weights against a dense solution."""
-    lines = [
-        "| dataset | Laplacian | q | largest error | Spearman | ties at zero | ours | dense |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
-        *body(
-            "accuracy.json",
-            "| {dataset} | {laplacian} | {q} | {largest_error:.0e} | {spearman:.6f} | {ties_at_zero:.2%} "
-            "| {seconds:.2f} s | {dense_seconds:.0f} s |",
-        ),
-    ]
-    return "\n".join([*lines, "", note("accuracy.json")])
+    columns = ("dataset", "Laplacian", "q", "largest error", "Spearman", "ties at zero", "ours", "dense")
+    cells = ("{dataset}", "{laplacian}", "{q}", "{largest_error:.0e}", "{spearman:.6f}", "{ties_at_zero:.2%}")
+    rows = body("accuracy.json", *cells, "{seconds:.2f} s", "{dense_seconds:.0f} s")
+    return page(columns, rows, (0, 1), [from_docs("accuracy.json")])
 
 
 def training() -> str:
     """One training on a CPU, a hundred at once on a GPU, beside PyG."""
-    lines = [
-        "| graph | layers | device | trainings | ours | PyG, one at a time | ratio |",
-        "|---|---:|---|---:|---:|---:|---:|",
-        *body(
-            "training-cpu.json",
-            "| {graph} | {layers} | {device} | 1 | {milliseconds_an_epoch:.1f} ms an epoch "
-            "| {pyg_milliseconds:.1f} ms an epoch | {times_faster:.1f} × |",
-        ),
-        *body(
-            "training-cuda.json",
-            "| {graph} | {layers} | {device} | {trials} × 400 epochs | {seconds:.2f} s "
-            "| {pyg_seconds_scaled:.0f} s (scaled) | {times_faster:.0f} × |",
-        ),
-    ]
-    notes = [f"* {source(name, load(name)['run'])}" for name in ("training-cpu.json", "training-cuda.json")]
-    return "\n".join([*lines, "", *notes])
+    files = ("training-cpu.json", "training-cuda.json")
+    columns = ("graph", "layers", "device", "trainings", "ours", "PyG, one at a time", "ratio")
+    epoch = ("{milliseconds_an_epoch:.1f} ms an epoch", "{pyg_milliseconds:.1f} ms an epoch", "{times_faster:.1f} ×")
+    whole = ("{seconds:.2f} s", "{pyg_seconds_scaled:.0f} s (scaled)", "{times_faster:.0f} ×")
+    rows = body(files[0], "{graph}", "{layers}", "{device}", "1", *epoch)
+    rows += body(files[1], "{graph}", "{layers}", "{device}", "{trials} × 400 epochs", *whole)
+    return page(columns, rows, (0, 2), map(source, files))
 
 
 def baselines() -> str:
     """One training of each competitor beside our GCN."""
-    lines = [
-        "| graph | method | an epoch | 400 epochs (scaled) | times our GCN | peak memory |",
-        "|---|---|---:|---:|---:|---:|",
-        *body(
-            "baselines-cpu.json",
-            "| {graph} | {method} | {milliseconds_an_epoch:.0f} ms | {seconds_400_scaled:.0f} s "
-            "| {times_our_gcn:.1f} | {peak_mb} MB |",
-        ),
-    ]
-    return "\n".join([*lines, "", note("baselines-cpu.json")])
+    columns = ("graph", "method", "an epoch", "400 epochs (scaled)", "times our GCN", "peak memory")
+    cells = ("{graph}", "{method}", "{milliseconds_an_epoch:.0f} ms", "{seconds_400_scaled:.0f} s")
+    rows = body("baselines-cpu.json", *cells, "{times_our_gcn:.1f}", "{peak_mb} MB")
+    return page(columns, rows, (0, 1), [from_docs("baselines-cpu.json")])
 
 
 def calibration() -> str:
     """The noise at which source localisation scores what the paper prints."""
-    lines = [
-        "| noise | tuned original | between graphs | Bayes-optimal |",
-        "|---:|---:|---:|---:|",
-        *body(
-            "calibration.json",
-            "| {noise:g} | {tuned_original:.3f} | ± {deviation_between_graphs:.3f} | {bayes:.3f} |",
-        ),
-    ]
-    return "\n".join([*lines, "", note("calibration.json")])
+    columns = ("noise", "tuned original", "between graphs", "Bayes-optimal")
+    cells = ("{noise:g}", "{tuned_original:.3f}", "± {deviation_between_graphs:.3f}", "{bayes:.3f}")
+    return page(columns, body("calibration.json", *cells), (), [from_docs("calibration.json")])
 
 
 def cora() -> str:
     """Both protocols on Cora, from the committed comparison."""
-    content = json.loads((ROOT / "results" / "cora-gcn-2" / "results.json").read_text())
-    rows = content["compare"]
-    trials, seeds = rows[0]["paper_protocol"]["trials"], rows[0]["honest"]["seeds"]
-    lines = [
-        f"| method | paper protocol (best test of {trials} trials) | honest protocol ({seeds} fresh seeds and splits) "
-        "| difference to DropEdge at the same budget | p |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for row in rows:
-        honest = row["honest"]
-        half = (honest["high"] - honest["low"]) / 2
-        cells = [row["method"], f"{100 * row['paper_protocol']['best_test']:.1f} %"]
-        cells.append(f"{100 * honest['mean']:.2f} ± {100 * half:.2f} %")
-        if honest["difference"] is None:
-            cells += ["", ""]
-        else:
-            wide = (honest["difference_high"] - honest["difference_low"]) / 2
-            cells += [f"{100 * honest['difference']:+.2f} ± {100 * wide:.2f} points", f"{honest['p_value']:.2f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    run = content["run"]
-    note = (
-        f"* [results/cora-gcn-2](results/cora-gcn-2): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s"
+    results = read_results(ROOT / "results" / "cora-gcn-2" / "results.json")
+    rows = []
+    for row in results.rows:
+        paper, honest = row.paper_protocol, row.honest
+        gap, p = "", ""
+        if honest.difference is not None:
+            signed = f"{100 * honest.difference:+.2f}"
+            gap = plus_minus(signed, honest.difference_low, honest.difference_high) + " points"
+            p = f"{honest.p_value:.2f}"
+        mean = plus_minus(percent(honest.mean), honest.low, honest.high)
+        rows.append((row.method, f"{percent(paper.best_test, 1)} %", f"{mean} %", gap, p))
+    columns = (
+        "method",
+        f"paper protocol (best test of {paper.trials} trials)",
+        f"honest protocol ({honest.seeds} fresh seeds and splits)",
+        "difference to DropEdge at the same budget",
+        "p",
     )
-    return "\n".join([*lines, "", note])
+    run = results.run
+    where = (
+        f"[results/cora-gcn-2](results/cora-gcn-2): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s"
+    )
+    return page(columns, rows, (0,), [where])
 
 
 def reproduction() -> dict[str, Any]:
@@ -139,28 +120,21 @@ def reproduction() -> dict[str, Any]:
     return content
 
 
-def span(values: Iterable[int]) -> str:
-    """From the least to the most."""
-    found = sorted(values)
-    return " to ".join(dict.fromkeys(f"{end:,}" for end in (found[0], found[-1])))
-
-
 def competitors() -> str:
     """Table 2 of the paper, both protocols, from the committed reproduction."""
     content = reproduction()
     rows = {(row["row"], row["dataset"]): row for row in content["table2"]}
     datasets = list(dict.fromkeys(dataset for _, dataset in rows))
-    lines = [f"| | {' | '.join(datasets)} |", "|---|" + "---:|" * len(datasets)]
+    lines = []
     for name in dict.fromkeys(name for name, _ in rows):
-        cells = []
+        cells = [name]
         for dataset in datasets:
             row = rows[name, dataset]
-            honest = "–"
+            honest = percent(row["honest_mean"], 1)
             if row["honest_mean"] is not None:
-                half = (row["honest_high"] - row["honest_low"]) / 2
-                honest = f"{100 * row['honest_mean']:.1f} ± {100 * half:.1f}"
-            cells.append(f"{100 * row['accuracy']:.1f} ({100 * row['printed']:.1f}); {honest}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+                honest += f" ± {50 * (row['honest_high'] - row['honest_low']):.1f}"
+            cells.append(f"{percent(row['accuracy'], 1)} ({percent(row['printed'], 1)}); {honest}")
+        lines.append(cells)
     run = content["run"]["table2"]
     commits = ", ".join(place.rpartition("commit ")[2] for place in run["trained_on"])
     machine = run["trained_on"][0].partition(";")[0]
@@ -169,17 +143,12 @@ def competitors() -> str:
     )
     source_of = f"[results/paper](results/paper): commits {commits}, {machine}; {run['settings']}"
     notes = [
-        f"{source_of}; TADropEdge, from Table 1: {span(row['honest_seeds'] for row in ours)}",
-        f"The best is that of {span(row['looks'] for row in ours)} looks at the test set for TADropEdge, of "
-        f"{span(row['looks'] for row in others)} for a competitor: compare the means.",
+        f"{source_of}; TADropEdge, from Table 1: {span([row['honest_seeds'] for row in ours])}",
+        f"The best is that of {span([row['looks'] for row in ours])} looks at the test set for TADropEdge, of "
+        f"{span([row['looks'] for row in others])} for a competitor: compare the means.",
         *(note for note in content["notes"]["table2"] if note.startswith(("Fresh splits", "Backbones"))),
     ]
-    return "\n".join([*lines, "", *(f"* {note}" for note in notes)])
-
-
-def note(name: str) -> str:
-    """The source of a table of a page in docs/."""
-    return "* " + source(name, load(name)["run"]).replace("(results/", "(../results/")
+    return page(["method", *datasets], lines, (0,), notes)
 
 
 NOTHING_YET = "Not measured yet: the command above makes the numbers."
@@ -195,10 +164,7 @@ def spectrum() -> str:
     files = present("spectrum-cpu.json", "spectrum-cuda.json")
     if not files:
         return NOTHING_YET
-    lines = [
-        "| graph | Laplacian | method | time | memory | residual | Spearman |",
-        "|---|---|---|---:|---:|---:|---:|",
-    ]
+    rows = []
     for name in files:
         content = load(name)
         on = content["run"]["machine"] if name == "spectrum-cuda.json" else ""
@@ -212,30 +178,31 @@ def spectrum() -> str:
             else:
                 cells += [f"{row['seconds']:.2f} s", f"{row['peak'] / 1e9:.1f} GB"]
                 cells += [f"{row['residual']:.0e}", f"{row['spearman']:.6f}"]
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", *map(note, files)])
+            rows.append(cells)
+    columns = ("graph", "Laplacian", "method", "time", "memory", "residual", "Spearman")
+    return page(columns, rows, (0, 1, 2), map(from_docs, files))
 
 
 def large() -> str:
     """Ours beside the best of the other calls, and on the GPU."""
-    lines = [
-        "| graph | nodes | edges | Laplacian | ours | best other call | ratio | ours on the GPU |",
-        "|---|---:|---:|---|---:|---:|---:|---:|",
-    ]
-    rows = {
+    found = {
         name: {(row["graph"], row["laplacian"], row["method"]): row for row in load(name)["spectrum"]}
         for name in present("spectrum-cpu.json", "spectrum-cuda.json")
     }
-    mine, there = rows.get("spectrum-cpu.json", {}), rows.get("spectrum-cuda.json", {})
-    for verdict in load("spectrum-cpu.json")["verdicts"] if mine else []:
+    mine, there = found.get("spectrum-cpu.json", {}), found.get("spectrum-cuda.json", {})
+    if not mine:
+        return NOTHING_YET
+    rows = []
+    for verdict in load("spectrum-cpu.json")["verdicts"]:
         case = (verdict["graph"], verdict["laplacian"])
         ours, best, gpu = mine[(*case, "ours")], mine[(*case, verdict["best_peer"])], there.get((*case, "ours"))
         over = "> " if best["status"] == "time limit" else ""
         other = f"{over}{best['seconds']:.2f} s" + ("" if over else f" (`{verdict['best_peer']}`)")
         ratio = f"{over}{1 / verdict['share_of_best']:.1f} ×"
         cells = [case[0], f"{ours['nodes']:,}", f"{ours['edges']:,}", case[1], f"{ours['seconds']:.2f} s", other, ratio]
-        lines.append("| " + " | ".join([*cells, "" if gpu is None else f"{gpu['seconds']:.2f} s"]) + " |")
-    return "\n".join([*lines, "", *(f"* {source(name, load(name)['run'])}" for name in rows)]) if mine else NOTHING_YET
+        rows.append([*cells, "" if gpu is None else f"{gpu['seconds']:.2f} s"])
+    columns = ("graph", "nodes", "edges", "Laplacian", "ours", "best other call", "ratio", "ours on the GPU")
+    return page(columns, rows, (0, 3), map(source, found))
 
 
 GROWTH = (
@@ -250,28 +217,28 @@ def growth() -> str:
     """Time and memory of growing graphs."""
     if not present(*GROWTH):
         return NOTHING_YET
-    lines = ["| nodes | edges | Laplacian | device | time | memory |", "|---:|---:|---|---|---:|---:|"]
-    fits = []
+    rows, fits = [], []
     for name in present(*GROWTH):
         content, device = load(name), name.split("-")[-1].split(".")[0]
         for row in content["growth"]:
             if row["status"]:
                 continue
             cells = [f"{row['nodes']:,}", f"{row['edges']:,}", row["laplacian"], device]
-            lines.append("| " + " | ".join([*cells, f"{row['seconds']:.1f} s", f"{row['peak'] / 1e9:.1f} GB"]) + " |")
+            rows.append([*cells, f"{row['seconds']:.1f} s", f"{row['peak'] / 1e9:.1f} GB"])
         for fit in content["fits"]:
             fits.append(
-                f"* {device}, {fit['laplacian']}: time grows as edges^{fit['seconds']['exponent']:.2f}, memory as "
+                f"{device}, {fit['laplacian']}: time grows as edges^{fit['seconds']['exponent']:.2f}, memory as "
                 f"edges^{fit['peak']['exponent']:.2f}"
             )
-    return "\n".join([*lines, "", *fits, *map(note, present(*GROWTH))])
+    columns = ("nodes", "edges", "Laplacian", "device", "time", "memory")
+    return page(columns, rows, (2, 3), [*fits, *map(from_docs, present(*GROWTH))])
 
 
 def outlook() -> str:
     """From the largest graph that was measured on to 10^8 and 10^9 edges, by the fitted powers, but none below one."""
     if not present(*GROWTH):
         return NOTHING_YET
-    lines = ["| edges | Laplacian | device | time | memory |", "|---:|---|---|---:|---:|"]
+    rows = []
     for name in present(*GROWTH):
         content, device = load(name), name.split("-")[-1].split(".")[0]
         for fit in content["fits"]:
@@ -283,8 +250,8 @@ def outlook() -> str:
                     for key in ("seconds", "peak")
                 )
                 cells = [f"{edges:,}", fit["laplacian"], device, f"{seconds / 60:,.0f} min", f"{peak / 1e9:,.0f} GB"]
-                lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+                rows.append(cells)
+    return "\n".join(markdown(("edges", "Laplacian", "device", "time", "memory"), rows, (1, 2)))
 
 
 def spaces() -> str:
@@ -301,16 +268,15 @@ def spaces() -> str:
         for row in reproduction()["table1"]
         if (row["dataset"], row["laplacian"]) == ("citeseer", "combinatorial")
     }
-    lines = [
-        f"| attempt | {' | '.join(' '.join(case) for case in cases)} |",
-        "|---|" + "---:|" * len(cases),
-        f"| *printed* | {' | '.join('{printed:.3f}'.format(**next(iter(found.values()))[case]) for case in cases)} |",
-        f"| *Table 1* | {' | '.join(f'{in_table1[case]:.3f}' for case in cases)} |",
+    first = next(iter(found.values()))
+    rows = [
+        ["*printed*", *(f"{first[case]['printed']:.3f}" for case in cases)],
+        ["*Table 1*", *(f"{in_table1[case]:.3f}" for case in cases)],
     ]
-    for attempt, rows in found.items():
-        cells = [f"{rows[case]['best_test']:.3f} ({rows[case]['mean_of_ten_best']:.3f})" for case in cases]
-        lines.append(f"| {attempt} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", note("spaces-citeseer.json")])
+    for attempt, tried in found.items():
+        cells = (f"{tried[case]['best_test']:.3f} ({tried[case]['mean_of_ten_best']:.3f})" for case in cases)
+        rows.append([attempt, *cells])
+    return page(["attempt", *map(" ".join, cases)], rows, (0,), [from_docs("spaces-citeseer.json")])
 
 
 PLACES = {

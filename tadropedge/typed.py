@@ -24,6 +24,7 @@ from tadropedge.files import existing, write_atomic
 
 T = TypeVar("T")
 
+MOST = 2**63 - 1  # of a count, which arrays hold in 64 bits
 LARGEST = 1e300  # a whole number in JSON may be too large for a float, and NaN is no JSON
 # A list or mapping of numbers alone, which is put on one line: a curve of 400 epochs should not take 400.
 NUMBERS = re.compile(r'[\[{](\n\s+("\w+": )?(-?[0-9][0-9.eE+-]*|null),?)+\n\s+[\]}]')
@@ -40,18 +41,20 @@ class Within:
     def check(self, value: float, where: str) -> None:
         """Refuse what lies outside."""
         if not self.low <= value <= self.high:
-            wanted = f"at least {self.low:g}" if self.high == math.inf else f"in [{self.low:g}, {self.high:g}]"
+            wanted = f"at least {self.low:g}" if self.high >= MOST else f"in [{self.low:g}, {self.high:g}]"
             raise TadropedgeError(f"{where} must be {wanted}, got {show(value, typed=False)}")
 
 
 NONE_IS_NAN = "None stands for NaN"
 Share = Annotated[float, Within(0, 1)]
-Count = Annotated[int, Within(0, 2**63 - 1)]
+Count = Annotated[int, Within(0, MOST)]
 MaybeNan = Annotated[float, NONE_IS_NAN]
 
 
 def build(kind: type[T], value: object, where: str) -> T:
     """``value``, as read from JSON, as a ``kind``: a dataclass, a list, a table, a number, a text or a choice of them.
+
+    ``where`` starts every message: the name of a value, or that of a file with a colon (``"results.json:"``).
 
     >>> build(tuple[Share, ...], [0.5, 2], "shares")
     Traceback (most recent call last):
@@ -78,7 +81,7 @@ def _build(kind: Any, value: object, where: str) -> Any:
         return value
     if origin in (dict, Mapping):
         members = _mapping(value, where)
-        return {name: _build(arguments[1], member, f"{where}.{name}") for name, member in members.items()}
+        return {name: _build(arguments[1], member, _inside(where, name)) for name, member in members.items()}
     if origin in (list, tuple, Sequence):
         return _sequence(origin, arguments, value, where)
     return _plain(kind, value, where)
@@ -92,11 +95,15 @@ def _record(kind: Any, value: object, where: str) -> Any:
     for name in members:
         if name not in schema:
             raise TadropedgeError(f"{where} has an unknown member {name!r}; choose from {', '.join(sorted(schema))}")
-    made = {name: _build(schema[name][0], member, f"{where}.{name}") for name, member in members.items()}
+    made = {name: _build(schema[name][0], member, _inside(where, name)) for name, member in members.items()}
     try:
         return kind(**made)
     except TadropedgeError as error:
-        raise TadropedgeError(f"{where}: {error}") from error
+        raise TadropedgeError(f"{where.removesuffix(':')}: {error}") from error
+
+
+def _inside(where: str, name: str) -> str:
+    return f"{where} {name}" if where.endswith(":") else f"{where}.{name}"
 
 
 @cache

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row
-from tadropedge.comparison.statistics import honest_rows
+from tadropedge.comparison.statistics import Honest, honest_rows
 
 GAINS = {
     "original": -0.004,
@@ -18,6 +18,7 @@ GAINS = {
     "effective-cdf": 0.0005,
     "inverse-cdf": -0.006,
 }
+HONEST = [member.name for member in fields(Honest)]
 ALONE = ("original", "dropedge")
 RUN = {
     "command": "tadropedge compare cora --trials 100 --seeds 20",
@@ -26,6 +27,18 @@ RUN = {
     "seconds": 812.4,
     "versions": {"tadropedge": "0.1.0", "torch": "2.13.0"},
 }
+
+
+def bare(**members) -> Row:
+    """A row of cdf on Cora that knows no more than it is told."""
+    return Row(**{"dataset": "cora", "backbone": "gcn", "layers": 2, "method": "cdf"} | members)
+
+
+def honest(mean=None, low=None, high=None, *, seeds=20, **members) -> Honest:
+    """The honest part of a row; what is not told is not known."""
+    return Honest(
+        **dict.fromkeys(HONEST) | {"mean": mean, "low": low, "high": high, "seeds": seeds, "failed": 0} | members
+    )
 
 
 def curve(random: np.random.Generator, epochs: int) -> Convergence:
@@ -45,18 +58,22 @@ def comparison(dataset: str = "cora", gains: dict[str, float] = GAINS, seeds: in
     if "effective-cdf" in accuracy:
         accuracy["effective-cdf"][3] = np.nan
     rows = []
-    for method, honest in honest_rows(accuracy, reference).items():
+    for method, judged in honest_rows(accuracy, reference).items():
         p = random.uniform(0.05, 0.95, trials)
         found = 0.86 + gains[method] - 0.06 * (p - 0.7) ** 2 + random.normal(0, 0.01, trials)
         points = [KeepProbPoint(x, y) for x, y in zip(p, found, strict=True)] if method != "original" else []
         rows.append(
-            Row(
-                *(dataset, "gcn", 2, method, None if method in ALONE else "combinatorial"),
-                PaperProtocol(float(np.nanmax(found)), trials),
-                honest,
-                {} if method == "original" else {"keep_prob": 0.7, "learning_rate": 0.005, "normalization": "gcn"},
-                curve(random, 60),
-                points,
+            bare(
+                dataset=dataset,
+                method=method,
+                laplacian=None if method in ALONE else "combinatorial",
+                paper_protocol=PaperProtocol(float(np.nanmax(found)), trials),
+                honest=judged,
+                settings={}
+                if method == "original"
+                else {"keep_prob": 0.7, "learning_rate": 0.005, "normalization": "gcn"},
+                convergence=curve(random, 60),
+                by_keep_prob=points,
             )
         )
     return Results(rows, RUN)

@@ -3,19 +3,25 @@ import os
 import struct
 import subprocess
 import sys
-from dataclasses import replace
 
 import matplotlib
 import numpy as np
 import pytest
-from comparisons import comparison, renamed
+from comparisons import bare, comparison, honest, renamed
 
 from tadropedge.comparison import figures
-from tadropedge.comparison.rows import Convergence, KeepProbPoint, Row
-from tadropedge.comparison.statistics import Honest
+from tadropedge.comparison.rows import Convergence, KeepProbPoint
+from tadropedge.publish.pictures import BASELINES, COLOURS, GREY, PALETTE, look
 
 ROWS = comparison().rows
-BARE = Row("cora", "gcn", 2, "cdf")
+METHODS = [row.method for row in ROWS]
+ADAPTIVE = METHODS[2:]
+
+
+def draw(name, rows=ROWS):
+    """A figure as it is before it becomes a PNG."""
+    with look():
+        return figures.FIGURES[name](rows)
 
 
 def size(png):
@@ -24,13 +30,69 @@ def size(png):
     return struct.unpack(">II", png[16:24])
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
-def test_every_picture_is_a_png_of_the_same_width_and_the_same_bytes_each_time(name):
-    png = figures.FIGURES[name](ROWS)
-    width, height = size(png)
-    assert width == 960
-    assert 250 < height < 1200
-    assert figures.FIGURES[name](comparison().rows) == png
+def labels(axis):
+    return [label.get_text() for label in axis.get_yticklabels()]
+
+
+def middles(axis):
+    """The dots, from the top: their values and their colours."""
+    dots = [line for line in axis.get_lines() if line.get_marker() == "o"]
+    return [line.get_xdata()[0] for line in dots], [line.get_color() for line in dots]
+
+
+def test_pictures_are_pngs_of_one_width_with_the_same_bytes_each_time():
+    pictures = figures.drawn(ROWS)
+    assert list(pictures) == list(figures.FIGURES)
+    assert figures.drawn(comparison().rows) == pictures
+    sizes = [size(png) for png in pictures.values()]
+    assert {width for width, _ in sizes} == {960}
+    assert [round(height / 160, 2) for _, height in sizes] == [3.62, 2.9, 3.8, 4.7]
+
+
+def test_the_accuracy_picture_shows_every_mean_with_its_interval():
+    (axis,) = draw("accuracy").axes
+    found, colours = middles(axis)
+    assert labels(axis) == METHODS
+    assert found == [100 * row.honest.mean for row in ROWS]
+    assert colours == [*BASELINES.values(), *PALETTE[:5]]
+    bars = [
+        tuple(line.get_xdata()) for line in axis.get_lines() if line.get_linewidth() == 2 and line.get_marker() != "o"
+    ]
+    assert bars == [(100 * row.honest.low, 100 * row.honest.high) for row in ROWS]
+    (dropedge,) = [line for line in axis.get_lines() if line.get_linestyle() == "--"]
+    assert dropedge.get_xdata() == [100 * ROWS[1].honest.mean] * 2
+    assert axis.get_ylim() == (6.6, -0.6)  # the first method on top
+
+
+def test_the_differences_picture_colours_what_is_decided():
+    (axis,) = draw("differences").axes
+    found, colours = middles(axis)
+    assert labels(axis) == ADAPTIVE
+    assert found == [100 * row.honest.difference for row in ROWS[2:]]
+    assert colours == [COLOURS.get(row.honest.outcome, GREY) for row in ROWS[2:]]
+    assert {COLOURS["better"], COLOURS["worse"], GREY} == set(colours)
+
+
+def test_the_convergence_picture_has_a_line_per_method_in_both_panels():
+    figure = draw("convergence")
+    assert [axis.get_title("left") for axis in figure.axes] == ["training loss", "validation loss"]
+    for axis, loss in zip(figure.axes, ("train_loss", "val_loss"), strict=True):
+        for line, row in zip(axis.get_lines(), ROWS, strict=True):
+            assert np.array_equal(line.get_ydata(), getattr(row.convergence, loss))
+            assert np.array_equal(line.get_xdata(), row.convergence.epochs)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == METHODS
+
+
+def test_the_picture_along_p_has_a_panel_per_method_that_drops():
+    axes = draw("by-keep-prob").axes
+    shown = [axis for axis in axes if axis.axison]
+    assert [axis.get_title("left") for axis in shown] == METHODS[1:]
+    for axis, row in zip(shown, ROWS[1:], strict=True):
+        trials, median = axis.get_lines()
+        assert list(trials.get_xdata()) == [point.keep_prob for point in row.by_keep_prob]
+        assert trials.get_ydata() == pytest.approx([100 * point.accuracy for point in row.by_keep_prob])
+        assert 8 <= len(median.get_xdata()) <= 10
 
 
 def test_pictures_are_saved_under_their_names(tmp_path):
@@ -39,14 +101,13 @@ def test_pictures_are_saved_under_their_names(tmp_path):
     assert [path.name for path in paths] == [
         *("accuracy.png", "differences.png", "convergence.png", "by-keep-prob.png")
     ]
-    assert paths[0].read_bytes() == figures.accuracy(rows)
+    assert [path.read_bytes() for path in paths] == list(figures.drawn(rows).values())
 
 
 def test_rows_without_data_draw_nothing(tmp_path):
-    assert figures.save_figures([BARE], tmp_path) == []
-    failed = replace(BARE, honest=Honest(None, None, None, 0, failed=20))
-    assert figures.accuracy([failed]) is None
-    assert figures.differences([replace(BARE, honest=Honest(0.8, 0.7, 0.9, 20))]) is None
+    assert figures.save_figures([bare()], tmp_path) == []
+    assert figures.accuracy([bare(honest=honest(seeds=0, failed=20))]) is None
+    assert figures.differences([bare(honest=honest(0.8, 0.7, 0.9))]) is None
 
 
 def test_nothing_global_changes():
@@ -55,7 +116,7 @@ def test_nothing_global_changes():
         "import sys, matplotlib, comparisons\n"
         "before = matplotlib.rcParams.copy()\n"
         "from tadropedge.comparison import figures\n"
-        "assert figures.convergence(comparisons.comparison().rows)\n"
+        "assert figures.drawn(comparisons.comparison().rows)\n"
         "assert matplotlib.rcParams.copy() == before\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "assert matplotlib.get_backend(auto_select=False) is None\n"
@@ -66,29 +127,36 @@ def test_nothing_global_changes():
 
 
 def test_the_users_own_style_does_not_leak_in():
-    expected = figures.accuracy(ROWS)
+    expected = figures.drawn(ROWS)
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "text.usetex": True}):
-        assert figures.accuracy(ROWS) == expected
+        assert figures.drawn(ROWS) == expected
 
 
-@pytest.mark.parametrize("name", ["a$x_{$", "数据", "x" * 300])
-def test_odd_names_are_only_names(name):
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a$x_{$", r"a\$x_{\$"), ("数据", "数据"), ("x" * 300, "x" * 27 + "…")],
+    ids=["dollar", "script", "long"],
+)
+def test_odd_names_are_only_names(name, shown):
     odd = renamed(comparison(gains={"cdf": 0.0}), dataset=name, method=name).rows
-    for draw in figures.FIGURES.values():
-        size(draw(odd))
+    assert labels(draw("accuracy", odd).axes[0]) == [shown]
+    assert {size(png)[0] for png in figures.drawn(odd).values()} == {960}
 
 
 def test_short_and_broken_curves_are_drawn():
     point = KeepProbPoint(0.5, 0.8)
     for curve in (Convergence([1], [0.5], [0.5]), Convergence([1, 2], [0.5, math.nan], [math.nan, math.nan])):
-        size(figures.convergence([replace(BARE, convergence=curve)]))
+        assert len(draw("convergence", [bare(convergence=curve)]).axes[0].get_lines()) == 1
+        assert list(figures.drawn([bare(convergence=curve)])) == ["convergence"]
     for trials in ([point], [point, KeepProbPoint(0.7, math.nan)], [KeepProbPoint(0.7, math.nan)]):
-        size(figures.by_keep_prob([replace(BARE, by_keep_prob=trials)]))
+        assert len(draw("by-keep-prob", [bare(by_keep_prob=trials)]).axes[0].get_lines()) == 2
+        assert list(figures.drawn([bare(by_keep_prob=trials)])) == ["by-keep-prob"]
 
 
-def test_more_methods_than_colours_are_drawn():
+def test_colours_start_again_where_there_are_more_methods():
     many = comparison(gains={f"method-{number}": 0.0 for number in range(11)}, trials=3).rows
-    size(figures.convergence(many))
+    lines = draw("convergence", many).axes[0].get_lines()
+    assert [line.get_color() for line in lines] == [*PALETTE, *PALETTE[:3]]
 
 
 def test_the_median_is_taken_at_each_p_or_in_each_tenth_of_p():

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from comparisons import comparison
+from comparisons import bare, comparison, honest
 
 from tadropedge import TadropedgeError
-from tadropedge.comparison.results import as_document, read_results, write_csv, write_results
-from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped, labels
-from tadropedge.comparison.schema import parse
-from tadropedge.comparison.statistics import Honest
+from tadropedge.comparison.results import as_document, parse, read_results, write_csv, write_results
+from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, grouped, labelled
 
-SMALL = Row("cora", "gcn", 2, "cdf", "combinatorial", PaperProtocol(0.875, 100), Honest(0.5, 0.25, 0.75, 20))
+COMMITTED = Path(__file__).parents[1] / "results" / "cora-gcn-2"
+SMALL = bare(laplacian="combinatorial", paper_protocol=PaperProtocol(0.875, 100), honest=honest(0.5, 0.25, 0.75))
 
 
 def test_what_was_written_is_read_again(tmp_path):
@@ -26,17 +25,23 @@ def test_what_was_written_is_read_again(tmp_path):
     assert again.run == results.run
 
 
+def test_committed_results_are_read_and_written_byte_for_byte(tmp_path):
+    results = read_results(COMMITTED / "results.json")
+    for write, name in ((write_results, "results.json"), (write_csv, "results.csv")):
+        assert write(results, tmp_path / name).read_bytes() == (COMMITTED / name).read_bytes()
+
+
 def test_the_document_is_as_designed(tmp_path):
     document = json.loads(write_results(comparison(), tmp_path / "results.json").read_text(encoding="utf-8"))
     assert list(document) == ["compare", "run"]
-    row = document["compare"][2]
-    assert list(row)[:7] == ["dataset", "backbone", "layers", "method", "laplacian", "paper_protocol", "honest"]
-    assert set(row["paper_protocol"]) == {"best_test", "trials"}
-    assert list(row["honest"])[:9] == [
+    found = document["compare"][2]
+    assert list(found)[:7] == ["dataset", "backbone", "layers", "method", "laplacian", "paper_protocol", "honest"]
+    assert set(found["paper_protocol"]) == {"best_test", "trials"}
+    assert list(found["honest"])[:9] == [
         *("mean", "low", "high", "seeds", "difference", "difference_low", "difference_high", "p_value", "verdict")
     ]
-    assert set(row["convergence"]) == {"epochs", "train_loss", "val_loss"}
-    assert set(row["by_keep_prob"][0]) == {"keep_prob", "accuracy"}
+    assert set(found["convergence"]) == {"epochs", "train_loss", "val_loss"}
+    assert set(found["by_keep_prob"][0]) == {"keep_prob", "accuracy"}
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
@@ -88,9 +93,9 @@ def test_texts_that_look_like_lists_stay_as_they_are(tmp_path):
 
 
 def test_numpy_numbers_are_plain_numbers(tmp_path):
-    honest = Honest(np.float32(0.5), np.float64(0.25), 0.75, np.int64(20))
-    row = replace(SMALL, layers=np.int64(2), honest=honest, settings={"gamma": np.array([1.0])})
-    again = read_results(write_results(Results([row]), tmp_path / "results.json")).rows[0]
+    numbers = honest(np.float32(0.5), np.float64(0.25), 0.75, seeds=np.int64(20))
+    made = bare(layers=np.int64(2), honest=numbers, settings={"gamma": np.array([1.0])})
+    again = read_results(write_results(Results([made]), tmp_path / "results.json")).rows[0]
     assert (again.layers, again.honest.seeds, again.honest.mean, again.settings) == (2, 20, 0.5, {"gamma": [1.0]})
 
 
@@ -109,8 +114,8 @@ def test_the_csv_holds_every_row_once(tmp_path):
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = write_results(Results([SMALL]), tmp_path / "results.json")
     before = path.read_bytes()
-    with pytest.raises(TadropedgeError, match=r"compare\[0\].honest.mean must lie in \[0, 1\], got 81.5"):
-        write_results(Results([replace(SMALL, honest=Honest(81.5, 80, 83, 20))]), path)
+    with pytest.raises(TadropedgeError, match=r"compare\[0\].honest.mean must be in \[0, 1\], got 81.5"):
+        write_results(Results([replace(SMALL, honest=honest(81.5, 80, 83))]), path)
 
     def full(descriptor):
         raise OSError(28, "No space left on device")
@@ -134,9 +139,10 @@ def test_what_json_cannot_hold_is_named(tmp_path):
         (b'{"compare": [\n}', "results.json:2: not JSON: Expecting value"),
         (b"\xff\xfe\xff", r"results.json: cannot be read as JSON \(.*\)"),
         (b"[" * 200_000, r"results.json: cannot be read as JSON \(.*\)"),
-        (b"[]", r"results.json: the document must be an object, got \[\]"),
-        (b"{}", "results.json: the document lacks 'compare', found nothing"),
-        (b'{"table1": []}', "results.json: the document lacks 'compare', found table1"),
+        (b"[]", r"results.json: must be an object, got \[\]"),
+        (b"{}", "results.json: lacks 'compare', found nothing"),
+        (b'{"table1": []}', "results.json: lacks 'compare', found table1"),
+        (b'{"compare": [], "rum": {}}', "results.json: has an unknown member 'rum'; choose from compare, run"),
         (b'{"compare": {}}', r"results.json: compare must be a list, got {}"),
         (b'{"compare": [7]}', r"results.json: compare\[0\] must be an object, got 7"),
         (b'{"compare": [], "run": 3}', "results.json: run must be an object, got 3"),
@@ -153,20 +159,29 @@ def test_a_malformed_file_is_named(tmp_path, content, message):
     ("place", "value", "message"),
     [
         (("dataset",), "", r"compare\[0\].dataset must be a text that is not empty, got ''"),
-        (("layers",), True, r"compare\[0\].layers must be a whole number of at least 0, got True"),
+        (("layers",), True, r"compare\[0\].layers must be a whole number, got True"),
         (("laplacian",), 3, r"compare\[0\].laplacian must be a text"),
         (("honest", "mean"), "high", r"compare\[0\].honest.mean must be a number, got 'high'"),
         (("honest", "mean"), math.nan, r"compare\[0\].honest.mean must be a number, got nan"),
         (("honest", "mean"), 10**400, r"compare\[0\].honest.mean must be a number, got 1000.*\.\.\."),
-        (("honest", "p_value"), 1.5, r"compare\[0\].honest.p_value must lie in \[0, 1\], got 1.5"),
-        (("honest", "p_value"), None, r"difference_high, p_value or none of them, but lacks p_value"),
+        (("honest", "p_value"), 1.5, r"compare\[0\].honest.p_value must be in \[0, 1\], got 1.5"),
+        (("honest", "high"), None, r"compare\[0\].honest: must give mean, low, high or none of them, but lacks high"),
+        (
+            ("honest", "p_value"),
+            None,
+            r"compare\[0\].honest: must give .*, difference_high, p_value or none of them, but lacks p_value",
+        ),
         (("honest", "seeds"), None, r"compare\[0\].honest.seeds must be a whole number"),
         (("honest", "men"), 1, r"compare\[0\].honest has an unknown member 'men'; choose from difference, "),
-        (("paper_protocol", "trials"), -1, r"compare\[0\].paper_protocol.trials must be a whole number of at least 0"),
+        (("paper_protocol", "trials"), -1, r"compare\[0\].paper_protocol.trials must be at least 0, got -1"),
         (("settings",), [], r"compare\[0\].settings must be an object, got \[\]"),
-        (("convergence", "val_loss"), [1.0], r"val_loss has 1 entries, but there are 60 epochs"),
+        (
+            ("convergence", "val_loss"),
+            [1.0],
+            r"compare\[0\].convergence: val_loss has 1 entries, but there are 60 epochs",
+        ),
         (("convergence", "val_loss"), ["x"], r"convergence.val_loss\[0\] must be a number, got 'x'"),
-        (("by_keep_prob",), [{"keep_prob": 2, "accuracy": 1}], r"by_keep_prob\[0\].keep_prob must lie in \[0, 1\]"),
+        (("by_keep_prob",), [{"keep_prob": 2, "accuracy": 1}], r"by_keep_prob\[0\].keep_prob must be in \[0, 1\]"),
         (("by_keep_prob",), [{"keep_prob": 1}], r"by_keep_prob\[0\] lacks 'accuracy', found keep_prob"),
     ],
 )
@@ -181,6 +196,14 @@ def test_a_wrong_field_is_named_by_its_place(place, value, message):
         parse(document)
 
 
+def test_every_number_of_the_honest_part_must_be_there():
+    document = as_document(Results([SMALL]))
+    for name in set(document["compare"][0]["honest"]) - {"failed"}:
+        less = {key: value for key, value in document["compare"][0]["honest"].items() if key != name}
+        with pytest.raises(TadropedgeError, match=rf"results: compare\[0\].honest lacks '{name}', found "):
+            parse({"compare": [document["compare"][0] | {"honest": less}]})
+
+
 def test_missing_files_and_repeated_rows_are_named(tmp_path):
     with pytest.raises(TadropedgeError, match=r"no such file: '.*results.json'"):
         read_results(tmp_path / "results.json")
@@ -192,5 +215,5 @@ def test_rows_are_grouped_by_what_may_be_compared():
     other = replace(SMALL, layers=3)
     normalized = replace(SMALL, laplacian="normalized")
     assert grouped([SMALL, other, normalized]) == [[SMALL, normalized], [other]]
-    assert labels([SMALL, normalized]) == ["cdf (combinatorial)", "cdf (normalized)"]
-    assert labels([SMALL, replace(normalized, method="cutoff")]) == ["cdf", "cutoff"]
+    assert labelled([SMALL, normalized]) == {"cdf (combinatorial)": SMALL, "cdf (normalized)": normalized}
+    assert list(labelled([SMALL, replace(normalized, method="cutoff")])) == ["cdf", "cutoff"]

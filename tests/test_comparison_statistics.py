@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from comparisons import honest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -7,7 +8,6 @@ from scipy import stats
 from tadropedge import TadropedgeError
 from tadropedge.comparison.statistics import (
     ALPHA,
-    Honest,
     holm,
     honest_rows,
     mean_interval,
@@ -121,7 +121,7 @@ def test_many_tests_at_once_are_the_tests_of_the_rows():
     worlds, raw = np.delete(worlds, range(5, 10), axis=0), np.delete(raw, range(5, 10), axis=0)
     expected = [[row.p_value for row in rows_of(world).values()] for world in worlds]
     assert holm(raw).tolist() == expected
-    outcomes = [any(row.outcome != "equal" for row in rows_of(world).values()) for world in worlds]
+    outcomes = [any(row.outcome != "undecided" for row in rows_of(world).values()) for world in worlds]
     assert alarms(worlds).tolist() == outcomes
 
 
@@ -174,7 +174,7 @@ def test_a_real_difference_is_found_and_the_equal_methods_stay_unnamed():
     outcomes = np.array([[row.outcome for row in rows_of(world).values()] for world in worlds])
     assert np.mean(outcomes[:, 0] == "better") > 0.93
     assert np.mean(outcomes[:, 1] == "worse") > 0.93
-    assert np.mean(outcomes[:, 2:] != "equal") < ALPHA
+    assert np.mean(outcomes[:, 2:] != "undecided") < ALPHA
 
 
 def test_pairing_finds_what_the_means_alone_would_hide():
@@ -218,7 +218,7 @@ def test_a_method_that_fails_everywhere_leaves_the_others_alone():
     fine, reference = np.random.default_rng(20).uniform(0.7, 0.9, (2, 6))
     rows = honest_rows({"cdf": fine, "cutoff": [0.5] + [NAN] * 5}, {"cdf": reference, "cutoff": reference})
     assert rows["cdf"] == honest_rows({"cdf": fine}, {"cdf": reference})["cdf"]
-    assert rows["cutoff"] == Honest(None, None, None, seeds=1, verdict="cutoff failed in 5 of 6 replicates", failed=5)
+    assert rows["cutoff"] == honest(seeds=1, verdict="cutoff failed in 5 of 6 replicates", failed=5)
     assert verdict(rows).endswith("; cutoff failed too often to be judged")
 
 
@@ -229,11 +229,12 @@ def test_methods_without_a_reference_have_a_mean_and_no_verdict():
 
 
 def compared(difference, half, p_value):
-    return Honest(0.8, 0.79, 0.81, 20, difference, difference - half, difference + half, p_value)
+    ends = {"difference_low": difference - half, "difference_high": difference + half}
+    return honest(0.8, 0.79, 0.81, difference=difference, **ends, p_value=p_value)
 
 
 BETTER, WORSE, EQUAL = compared(0.0012, 0.0008, 0.01), compared(-0.003, 0.001, 0.001), compared(-0.00001, 0.0009, 0.9)
-ORIGINAL = Honest(0.8, 0.79, 0.81, 20)
+ORIGINAL = honest(0.8, 0.79, 0.81)
 
 
 @pytest.mark.parametrize(

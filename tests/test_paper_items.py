@@ -1,5 +1,6 @@
 """The items with trainings at tiny size: their rows, their verdicts, their pictures, and what is not trained twice."""
 
+import io
 import json
 import math
 import re
@@ -9,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib.image
 import numpy as np
 import pytest
 import scipy.stats
@@ -16,20 +18,26 @@ import torch
 from conftest import data_root
 from tiny_recipes import tiny
 
-from tadropedge.data import load_dataset
+from tadropedge.comparison.rows import PaperProtocol
+from tadropedge.comparison.statistics import Honest
+from tadropedge.data import bayes_accuracy, load_dataset
 from tadropedge.errors import TadropedgeError
-from tadropedge.paper import stopwatch
+from tadropedge.paper import journal
+from tadropedge.paper.figures import fixed as fixed_figures
+from tadropedge.paper.figures import tables as table_figures
+from tadropedge.paper.fixed import Trained
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
-from tadropedge.paper.items.table1_claims import judge
-from tadropedge.paper.items.table2_claims import other_splits, without_topology
-from tadropedge.paper.paired import counted as counted_gaps
-from tadropedge.paper.paired import gaps
+from tadropedge.paper.items.table1_claims import Result, judge
+from tadropedge.paper.items.table2_claims import Choice, Contender, other_splits, without_topology
+from tadropedge.paper.judge import Gap, Summary, gaps, told
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
-from tadropedge.paper.trainings import Search
+from tadropedge.paper.rows import table as columns
+from tadropedge.paper.trainings import Fresh, Search
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.typed import plain
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -90,7 +98,7 @@ def made(tmp_path_factory):
 def test_table1_has_a_row_for_each_method_and_laplacian_and_nothing_is_trained_twice(made, counted):
     folder, item = made("table1").folder, made("table1").item
     cells = [("karate", "gcn", 2), ("karate", "jknet", 3), ("clusters", "incepgcn", 3)]
-    keys = [tuple(row[name] for name in ("dataset", "backbone", "layers", "method", "laplacian")) for row in item.rows]
+    keys = [(row.dataset, row.backbone, row.layers, row.method, row.laplacian) for row in item.rows]
     alone = [(method, None) for method in METHODS[:2]]
     both = [(method, laplacian) for laplacian in ("combinatorial", "normalized") for method in METHODS[2:]]
     assert keys == [(*cell, *rest) for cell in cells for rest in (*alone, *both)]
@@ -120,10 +128,10 @@ def test_table1_gives_every_method_the_same_trials_and_pairs_the_fresh_ones(made
 def test_table1_short_is_printed_minus_measured(made):
     item = made("table1").item
     for row in item.rows:
-        found = row["paper_protocol"]["best_test"]
-        wanted = {("karate", 2): 1.1, ("clusters", 3): 0.0}.get((row["dataset"], row["layers"]))
-        assert row["printed"] == wanted
-        assert row["short"] == (None if wanted is None else pytest.approx(max(0, wanted - found)))
+        found = row.paper_protocol.best_test
+        wanted = {("karate", 2): 1.1, ("clusters", 3): 0.0}.get((row.dataset, row.layers))
+        assert row.printed == wanted
+        assert row.short == (None if wanted is None else pytest.approx(max(0, wanted - found)))
     assert [verdict.status for verdict in item.verdicts[:2]] == ["not reproduced", "reproduced"]
     assert "0 of 5 cells" in item.verdicts[0].reason
 
@@ -131,7 +139,7 @@ def test_table1_short_is_printed_minus_measured(made):
 def test_table1_in_parts_is_the_whole_in_the_end(made, tmp_path):
     whole = made("table1").item
     first = table1.run(bench("table1", tmp_path, parts=("clusters",)))
-    assert {row["dataset"] for row in first.rows} == {"clusters"}
+    assert {row.dataset for row in first.rows} == {"clusters"}
     assert not first.complete
     second = table1.run(bench("table1", tmp_path, parts=("karate/gcn", "karate/jknet-3")))
     assert second.complete
@@ -151,7 +159,10 @@ def test_table1_takes_more_seeds_until_the_differences_are_known_well_enough():
     width = 3.182446 * np.std(accuracy - reference, ddof=1) / 2  # the 97.5 % quantile of Student's t, 3 degrees
 
     def needed(half_width, most=1_000):
-        search = Search(None, None, ["cdf"], 1, 4, "", most_seeds=most, half_width=half_width)
+        search = Search(
+            laboratory=None, space=None, methods=["cdf"], trials=1, seeds=4, place="", most_seeds=most,
+            half_width=half_width,
+        )  # fmt: skip
         return search._seeds_needed(4, fresh)
 
     assert needed(width * 1.001) == 4
@@ -174,8 +185,8 @@ def test_progress_never_exceeds_its_total_nor_goes_backwards_when_seeds_are_adde
 
 def test_table1_in_parts_by_laplacian(made, tmp_path):
     first = table1.run(bench("table1", tmp_path, parts=("karate/gcn-2/combinatorial",)))
-    assert {row["laplacian"] for row in first.rows} == {None, "combinatorial"}
-    assert {(row["backbone"], row["layers"]) for row in first.rows} == {("gcn", 2)}
+    assert {row.laplacian for row in first.rows} == {None, "combinatorial"}
+    assert {(row.backbone, row.layers) for row in first.rows} == {("gcn", 2)}
     assert not first.complete
 
 
@@ -188,8 +199,8 @@ def test_table1_tests_on_more_nodes_of_fresh_splits_where_the_recipe_says_so(cou
     more = replace(one, settings={**settings, "test_nodes": {"karate": test + 2}})
     other = table1.run(Bench(more, tmp_path))
     assert len(counted) == trained + (trained - searched)  # the search is kept, what follows is done anew
-    assert [row["paper_protocol"] for row in other.rows] == [row["paper_protocol"] for row in usual.rows]
-    nodes = [round(row["honest"]["mean"] * 3 * (test + 2), 4) for row in other.rows]
+    assert [row.paper_protocol for row in other.rows] == [row.paper_protocol for row in usual.rows]
+    nodes = [round(row.honest.mean * 3 * (test + 2), 4) for row in other.rows]
     assert all(count == round(count) for count in nodes)  # three splits of so many test nodes
 
 
@@ -197,22 +208,37 @@ def test_table1_trains_the_two_names_of_one_function_once(made, counted, tmp_pat
     one = tiny("table1")
     cells = {"karate": ["jknet-3", "incepgcn-3"], "clusters": []}
     item = table1.run(Bench(replace(one, settings={**one.settings, "cells": cells}), tmp_path))
-    assert {row["backbone"] for row in item.rows} == {"jknet", "incepgcn"}
-    theirs = [{**row, "backbone": "", "printed": 0, "short": 0} for row in item.rows]
+    assert {row.backbone for row in item.rows} == {"jknet", "incepgcn"}
+    theirs = [replace(row, backbone="", printed=0, short=0) for row in item.rows]
     assert theirs[: len(theirs) // 2] == theirs[len(theirs) // 2 :]
     assert len(counted) == 8 * 2 + (2 + 2 * 3 * 2) * 3
 
 
-def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.88):
-    gap = {"difference": difference, "difference_low": None, "difference_high": None, "p_value": p_value}
-    if difference is not None:
-        gap |= {"difference_low": difference - 0.001, "difference_high": difference + 0.001}
-    honest = {"mean": 0.87, "low": 0.86, "high": 0.88, "seeds": 20, "failed": 0, "verdict": None, **gap}
-    return {
-        **{"dataset": "cora", "backbone": "gcn", "layers": 2, "method": method, "laplacian": laplacian},
-        **{"printed": printed, "paper_protocol": {"best_test": best, "trials": 100}},
-        **{"short": round(max(0.0, printed - best), 6), "honest": honest, "settings": {}},
-    }
+def row(method, best, difference=None, p_value=None, laplacian=None, printed=0.88, val_accuracy=None, mean=0.87):
+    ends = (None, None) if difference is None else (difference - 0.001, difference + 0.001)
+    return Result(
+        dataset="cora",
+        backbone="gcn",
+        layers=2,
+        method=method,
+        laplacian=laplacian,
+        printed=printed,
+        paper_protocol=PaperProtocol(best, 100),
+        short=round(max(0.0, printed - best), 6),
+        honest=Honest(
+            mean=mean,
+            low=mean - 0.01,
+            high=mean + 0.01,
+            seeds=20,
+            verdict=None,
+            difference=difference,
+            difference_low=ends[0],
+            difference_high=ends[1],
+            p_value=p_value,
+        ),
+        fresh=Fresh(val_accuracy),
+        settings={},
+    )
 
 
 def cell(*, difference, p_value, best=0.881, dropedge=0.880):
@@ -249,32 +275,32 @@ def test_table2_measures_the_competitors_beside_the_best_of_table1(made, monkeyp
     counted.clear()
     monkeypatch.setattr(table2, "load_recipe", tiny)
     item = table2.run(bench("table2", folder))
-    measured = {(row["row"], row["dataset"]): row for row in item.rows if row["source"] == "measured"}
+    measured = {(row.row, row.dataset): row for row in item.rows if row.source == "measured"}
     assert {name for name in measured if name[0].startswith("TADropEdge")} == {
         ("TADropEdge-GCN", "karate"), ("TADropEdge-JKNet", "karate"), ("TADropEdge-IncepGCN", "clusters"),
     }  # fmt: skip
     best = max(
-        row["paper_protocol"]["best_test"]
+        row.paper_protocol.best_test
         for row in first.rows
-        if (row["backbone"], row["dataset"]) == ("gcn", "karate") and row["laplacian"]
+        if (row.backbone, row.dataset) == ("gcn", "karate") and row.laplacian
     )
-    assert measured["TADropEdge-GCN", "karate"]["accuracy"] == best
-    mine = [row for row in first.rows if (row["backbone"], row["dataset"]) == ("gcn", "karate") and row["laplacian"]]
-    honest = max(mine, key=lambda row: row["val_accuracy"])["honest"]
-    assert measured["TADropEdge-GCN", "karate"]["honest_mean"] == honest["mean"]
-    assert measured["TADropEdge-GCN", "karate"]["looks"] == 2 * len(mine) == 12
-    assert len({tuple(sorted(row)) for row in item.rows}) == 1
+    assert measured["TADropEdge-GCN", "karate"].accuracy == best
+    mine = [row for row in first.rows if (row.backbone, row.dataset) == ("gcn", "karate") and row.laplacian]
+    honest = max(mine, key=lambda row: row.fresh.val_accuracy).honest
+    assert measured["TADropEdge-GCN", "karate"].honest.mean == honest.mean
+    assert measured["TADropEdge-GCN", "karate"].looks == 2 * len(mine) == 12
+    assert len({tuple(row.columns()) for row in item.rows}) == 1
     (table,) = table2.tables(item.rows)
     assert all(len(line) == len(table.columns) and "None" not in line for line in table.rows)
     assert "FastGCN, AS-GCN and GraphSAGE is at most 4 mini-batches" in " ".join(item.notes)
     rivals = {name[0]: row for name, row in measured.items() if name[0] in tiny("table2")["competitors"].values()}
     assert len(rivals) == 5
-    assert all(0 <= row["accuracy"] <= 1 and row["honest_seeds"] == 2 for row in rivals.values())
-    assert all(row["honest_low"] <= row["honest_high"] and row["looks"] == 1 for row in rivals.values())
+    assert all(0 <= row.accuracy <= 1 and row.honest.seeds == 2 for row in rivals.values())
+    assert all(row.honest.low <= row.honest.high and row.looks == 1 for row in rivals.values())
     assert [one.method for one in counted[:5]] == list(tiny("table2")["competitors"])
     assert len(counted) == 5 * (1 + 2)
-    printed = [row for row in item.rows if row["source"] == "printed"]
-    assert [(row["dataset"], row["accuracy"]) for row in printed] == [("cora", 0.8)] * 5
+    printed = [row for row in item.rows if row.source == "printed"]
+    assert [(row.dataset, row.accuracy) for row in printed] == [("cora", 0.8)] * 5
     reached = {one.claim.split()[-1]: one.status for one in item.verdicts if "is reached" in one.claim}
     assert reached == {
         **dict.fromkeys(("FastGCN", "AS-GCN", "GraphSAGE"), "reproduced"),
@@ -285,25 +311,32 @@ def test_table2_measures_the_competitors_beside_the_best_of_table1(made, monkeyp
 
 
 def test_table2_takes_the_honest_mean_of_the_row_that_is_best_on_validation():
-    rows = [row("cdf", 0.90, 0.0, 1.0, "combinatorial"), row("cutoff", 0.88, 0.0, 1.0, "normalized")]
-    for one, val_accuracy, mean in zip(rows, (0.80, 0.85), (0.95, 0.87), strict=True):
-        one["val_accuracy"], one["honest"]["mean"] = val_accuracy, mean
-    (ours,) = table2._ours(load_recipe("table2", "paper"), rows)
-    assert (ours["accuracy"], ours["method"]) == (0.90, "cdf")
-    assert (ours["honest_mean"], ours["honest_method"], ours["looks"]) == (0.87, "cutoff", 200)
-    del rows[0]["val_accuracy"]  # then nothing is known of the choice, and the test set may not make it
-    (ours,) = table2._ours(load_recipe("table2", "paper"), rows)
-    assert (ours["accuracy"], ours["honest_mean"], ours["honest_low"]) == (0.90, None, None)
+    cdf = row("cdf", 0.90, 0.0, 1.0, "combinatorial", val_accuracy=0.80, mean=0.95)
+    cutoff = row("cutoff", 0.88, 0.0, 1.0, "normalized", val_accuracy=0.85, mean=0.87)
+    (ours,) = table2._ours(load_recipe("table2", "paper"), [cdf, cutoff])
+    assert (ours.accuracy, ours.choice.method) == (0.90, "cdf")
+    assert (ours.honest.mean, ours.honest_choice.method, ours.looks) == (0.87, "cutoff", 200)
+    unknown = replace(cdf, fresh=Fresh())  # then nothing is known of the choice, and the test set may not make it
+    (ours,) = table2._ours(load_recipe("table2", "paper"), [unknown, cutoff])
+    assert (ours.accuracy, ours.honest.mean, ours.honest.low) == (0.90, None, None)
 
 
 def competitor(name, accuracies, val_accuracy, test_nodes=1000):
     """A row of Table 2 with its fresh accuracies."""
     mean, spread = np.mean(accuracies), np.std(accuracies, ddof=1) / len(accuracies) ** 0.5
     half = spread * scipy.stats.t.ppf(0.975, len(accuracies) - 1)
-    honest = {"honest_mean": mean, "honest_low": mean - half, "honest_high": mean + half}
-    fresh = {"fresh_accuracies": list(accuracies), "val_accuracy": val_accuracy, "test_nodes": test_nodes}
-    size = {"accuracy": 0.9, "printed": 0.9, "source": "measured", "looks": 100}
-    return {"row": name, "dataset": "cora", **honest, **fresh, **size}
+    return Contender(
+        row=name,
+        dataset="cora",
+        source="measured",
+        printed=0.9,
+        accuracy=0.9,
+        honest=Summary(mean=mean, low=mean - half, high=mean + half, seeds=len(accuracies)),
+        choice=Choice(),
+        honest_choice=Choice(),
+        fresh=Fresh(val_accuracy, tuple(accuracies), test_nodes),
+        looks=100,
+    )
 
 
 def test_table2_is_judged_by_the_honest_means_too():
@@ -321,8 +354,8 @@ def test_table2_is_judged_by_the_honest_means_too():
     half = 100 * noise.std(ddof=1) / 20**0.5 * scipy.stats.t.ppf(0.975, 19)
     wanted = f"{1 - 100 * noise.mean():+.2f} ± {half:.2f} points to FastGCN, +3.00 ± 0.00 points to PTDNet"
     assert f"{wanted} (on the same starts and splits)" in judged.reason
-    for row in others:  # other test nodes are other splits: the same means are no longer told apart
-        row["test_nodes"] = 3000
+    # Other test nodes are other splits: the same means are no longer told apart.
+    others = [replace(row, fresh=replace(row.fresh, test_nodes=3000)) for row in others]
     [_, judged] = table2.judge([*ours, *others])
     assert judged.status == NOT_REPRODUCED
     assert "not paired, for the test nodes are others" in judged.reason
@@ -337,18 +370,17 @@ def test_table2_claims_nothing_where_one_competitor_or_the_choice_is_unknown():
     ours, others = [competitor("TADropEdge-GCN", steady, 0.8)], [competitor("FastGCN", steady - 0.1, 0.8)]
     wide = competitor("PTDNet", [0.9, 0.2, 0.9], 0.8)  # lower on average, but not surely
     assert [one.status for one in table2.judge([*ours, *others, wide])] == [NOT_REPRODUCED] * 2
-    assert len(table2.judge([*ours, *others, {**wide, "honest_mean": None}])) == 1
-    assert len(table2.judge([{**ours[0], "val_accuracy": None}, *others])) == 1
+    assert len(table2.judge([*ours, *others, replace(wide, honest=Summary())])) == 1
+    assert len(table2.judge([replace(ours[0], fresh=Fresh()), *others])) == 1
 
 
 def test_table2_says_what_the_backbones_have_without_topology():
-    rows = [row("dropedge", 0.9, 0.0, 1.0, None) for _ in range(2)] + [row("cdf", 0.9, 0.0, 1.0, "combinatorial")]
-    for one, val_accuracy, mean in zip(rows, (0.80, 0.85, 0.99), (0.95, 0.87, 0.99), strict=True):
-        one["val_accuracy"], one["honest"] = val_accuracy, {"mean": mean, "low": mean - 0.01, "high": mean + 0.01}
-    [said] = without_topology(rows)
+    best = row("dropedge", 0.9, 0.0, 1.0, None, val_accuracy=0.85, mean=0.87)
+    other = row("dropedge", 0.9, 0.0, 1.0, None, val_accuracy=0.80, mean=0.95)
+    adaptive = row("cdf", 0.9, 0.0, 1.0, "combinatorial", val_accuracy=0.99, mean=0.99)
+    [said] = without_topology([other, best, adaptive])
     assert said.endswith("Chosen in the same way, dropedge has 87.00 ± 1.00 % on Cora.")
-    del rows[0]["val_accuracy"]
-    assert without_topology(rows) == []
+    assert without_topology([replace(other, fresh=Fresh()), best, adaptive]) == []
 
 
 def test_table2_in_parts(made, monkeypatch):
@@ -360,16 +392,23 @@ def test_table2_in_parts(made, monkeypatch):
 
 def test_table3_bounds_what_can_be_reached(made, counted):
     item = made("table3").item
-    assert [(row["noise"], row["method"]) for row in item.rows] == [
+    assert [(row.noise, row.method) for row in item.rows] == [
         (noise, method) for noise in ("stated", "calibrated") for method in METHODS
     ]
     for one in item.rows:
-        assert one["best_mean"] == pytest.approx(np.mean(one["best_by_graph"]), abs=1e-4)
-        assert one["best_of_graphs"] == pytest.approx(max(one["best_by_graph"]), abs=1e-4)
-        assert one["honest"]["seeds"] == 2  # graphs are the unit
-        assert (one["honest"]["difference"] is None) == (one["method"] in METHODS[:2])
+        assert one.best_mean == pytest.approx(np.mean(one.best_by_graph), abs=1e-4)
+        assert one.best_of_graphs == pytest.approx(max(one.best_by_graph), abs=1e-4)
+        assert one.honest.seeds == 2  # graphs are the unit
+        assert (one.honest.difference is None) == (one.method in METHODS[:2])
     assert item.verdicts[0].status == "cannot be as stated"
-    assert item.rows[0]["bayes"] < 0.82 < item.rows[-1]["bayes_high"] + 0.2
+    for one in item.rows:
+        bounds = [bayes_accuracy(graph, one.noise) for graph in (0, 1)]
+        assert (one.bayes, one.bayes_low, one.bayes_high) == (np.mean(bounds), min(bounds), max(bounds))
+        assert one.bayes_by_graph == tuple(round(bound, 4) for bound in bounds)
+    stated, calibrated = item.rows[0], item.rows[-1]
+    assert stated.bayes_high < min(tiny("table3").published.values()) == 0.82  # out of reach on both graphs
+    assert calibrated.bayes_low > stated.bayes_high  # the calibrated noise is the smaller one
+    assert calibrated.deviation < stated.deviation
     assert len(made("table3").trials) == 2 * 2 * (5 * 2 + 8 * 1)
     counted.clear()
     assert table3.run(bench("table3", made("table3").folder)).rows == item.rows
@@ -378,14 +417,14 @@ def test_table3_bounds_what_can_be_reached(made, counted):
 
 def test_convergence_pairs_every_strategy_with_both_kinds_of_dropedge(made, counted):
     item = made("convergence").item
-    rows = {one["method"]: one for one in item.rows}
+    rows = {one.method: one for one in item.rows}
     assert list(rows) == ["dropedge", *(n for m in METHODS[2:] for n in (m, f"dropedge as {m}"))]
-    assert rows["dropedge"]["kept_share"] == 0.7
+    assert rows["dropedge"].kept_share == 0.7
     cdf, reference = rows["cdf"], rows["dropedge as cdf"]
-    assert cdf["kept_share"] == reference["kept_share"] > 0.8
-    assert cdf["epoch"] == [0, 1, 2]
-    gap = cdf["smallest_val_loss_same_budget"]["difference"]
-    assert gap == pytest.approx(cdf["smallest_val_loss"] - reference["smallest_val_loss"])
+    assert cdf.kept_share == reference.kept_share > 0.8
+    assert cdf.epoch == (0, 1, 2)
+    gap = cdf.against("smallest", "val_loss").same_budget.difference
+    assert gap == pytest.approx(cdf.smallest_val_loss - reference.smallest_val_loss)
     assert {trial.split for trial in made("convergence").trials} == {0}
     assert len(item.verdicts) == 2
     assert len(made("convergence").trials) == 7 * 3
@@ -398,26 +437,26 @@ def test_accuracy_vs_p_keeps_as_many_edges_at_the_same_budget(made):
     item, trials = made("accuracy-vs-p").item, made("accuracy-vs-p").trials
     assert len(item.rows) == 2 * 2 * 4
     for one in item.rows:
-        if one["method"] == "dropedge":
-            assert one["kept_share"] == one["keep_prob"]
-            assert "same_p" not in one
+        if one.method == "dropedge":
+            assert one.kept_share == one.keep_prob
+            assert "same_p" not in one.columns()
         else:
-            assert one["kept_share"] > one["keep_prob"]
+            assert one.kept_share > one.keep_prob
             base = next(
                 other for other in item.rows
-                if (other["method"], other["keep_prob"], other["laplacian"])
-                == ("dropedge", one["keep_prob"], one["laplacian"])
+                if (other.method, other.keep_prob, other.laplacian)
+                == ("dropedge", one.keep_prob, one.laplacian)
             )  # fmt: skip
-            assert one["same_p"]["difference"] == pytest.approx(one["mean"] - base["mean"])
-            gap = one["mean"] - one["dropedge_same_budget"]["mean"]
-            assert one["same_budget"]["difference"] == pytest.approx(gap)
+            assert one.against.same_p.difference == pytest.approx(one.accuracy.mean - base.accuracy.mean)
+            gap = one.accuracy.mean - one.dropedge_same_budget.mean
+            assert one.against.same_budget.difference == pytest.approx(gap)
     shares = {round(trial.keep_ratio, 4) for trial in trials if trial.keep_ratio is not None}
-    assert shares == {one["kept_share"] for one in item.rows if one["method"] != "dropedge"}
+    assert shares == {one.kept_share for one in item.rows if one.method != "dropedge"}
 
 
 def test_inverse_is_compared_on_every_dataset(made):
     item = made("inverse").item
-    assert {(one["dataset"], one["laplacian"], one["method"]) for one in item.rows} == {
+    assert {(one.dataset, one.laplacian, one.method) for one in item.rows} == {
         (dataset, "combinatorial", method)
         for dataset in ("karate", "clusters")
         for method in ("dropedge", "cdf", "inverse-cdf")
@@ -435,7 +474,7 @@ def test_fixed_settings_name_the_machine_that_trained_also_after_a_resume(name, 
     assert set(run["seconds_of"]) == parts.get(name, both)
     assert all(set(phases) == {"training"} for phases in run["seconds_of"].values())
     assert len(run["trained_on"]) == 1
-    monkeypatch.setattr(stopwatch, "machine", lambda device: "another machine")
+    monkeypatch.setattr(journal, "machine", lambda device: "another machine")
     again = item_module(name).run(bench(name, folder)).run
     assert (again["seconds_of"], again["trained_on"]) == (run["seconds_of"], run["trained_on"])
 
@@ -445,11 +484,11 @@ def test_fixed_settings_name_the_machine_that_trained_also_after_a_resume(name, 
     [
         ({}, "lacks 'seconds', found nothing"),
         ([], r"must be an object, got \[\]"),
-        ({"seconds": {"cora": 3}, "trained_on": []}, ": seconds.cora must be an object, got 3"),
-        ({"seconds": {}, "trained_on": 5}, ": trained_on must be a list, got 5"),
+        ({"seconds": {"cora": 3}, "trained_on": []}, ".seconds.cora must be an object, got 3"),
+        ({"seconds": {}, "trained_on": 5}, ".trained_on must be a list, got 5"),
     ],
 )
-def test_a_damaged_stopwatch_is_one_line(content, words, tmp_path):
+def test_seconds_of_an_earlier_version_that_are_damaged_are_one_line(content, words, tmp_path):
     path = tmp_path / "studies" / "convergence-quick.seconds.json"
     path.parent.mkdir()
     path.write_text(json.dumps(content))
@@ -457,14 +496,30 @@ def test_a_damaged_stopwatch_is_one_line(content, words, tmp_path):
         convergence.run(bench("convergence", tmp_path))
 
 
+def runs(accuracies):
+    return [SimpleNamespace(test_accuracy=value) for value in accuracies]
+
+
+def trained(method, p, share, own, same_p=(), same_budget=()):
+    references = {"same_p": runs(same_p), "same_budget": runs(same_budget)}
+    return Trained(
+        dataset="cora", laplacian="x", method=method, keep_prob=p, kept_share=share, runs=runs(own), **references
+    )
+
+
 def test_inverse_is_worst_where_it_is_surely_below_both():
-    p = [0.3, 0.7]
     noise = 0.001 * np.arange(8)
-    levels = {"cdf": 0.9, "dropedge": 0.88, "inverse-cdf": 0.8, "reference/cdf": 0.9, "reference/inverse-cdf": 0.79}
-    ripple = {method: 0.0001 * np.sin(np.arange(8) + place) for place, method in enumerate(levels)}
-    found = {f"{m}/{q:g}": level + noise + ripple[m] for m, level in levels.items() for q in p}
-    gap = inverse.over_p(found, p)
-    assert gap["dropedge"]["difference"] == pytest.approx(-0.08, abs=1e-3)
+    levels = {"cdf": 0.9, "dropedge": 0.88, "inverse-cdf": 0.8, "as cdf": 0.9, "as inverse": 0.79}
+    found = {
+        method: level + noise + 0.0001 * np.sin(np.arange(8) + place)
+        for place, (method, level) in enumerate(levels.items())
+    }
+    group = []
+    for p in (0.3, 0.7):
+        group.append(trained("cdf", p, p, found["cdf"], found["dropedge"], found["as cdf"]))
+        group.append(trained("inverse-cdf", p, p, found["inverse-cdf"], found["dropedge"], found["as inverse"]))
+    gap = inverse.over_p(group)
+    assert gap["same_p"].difference == pytest.approx(-0.08, abs=1e-3)
     same_p, same_budget = inverse.judge({"combinatorial": {"cora": gap}})
     assert (same_p.status, same_budget.status) == ("reproduced", "not reproduced")
 
@@ -472,19 +527,22 @@ def test_inverse_is_worst_where_it_is_surely_below_both():
 def test_a_gap_with_fewer_than_two_pairs_is_undecided():
     one, nan = np.array([0.83, 0.85, 0.84]), np.nan
     found = gaps({"cdf": (one, one - 0.02), "cutoff": (one, np.array([0.8, nan, nan])), "division": (one * nan, one)})
-    assert found["cutoff"] == found["division"] == dict.fromkeys(("difference", "low", "high", "p_value"))
-    assert found["cdf"]["p_value"] == 0.75  # 2 / 2^3, corrected for three
-    assert counted_gaps(list(found.values())) == "surely above in 0, surely below in 0, undecided in 3 of 3"
+    assert found["cutoff"] == found["division"] == Gap()
+    assert found["cdf"].p_value == 0.75  # 2 / 2^3, corrected for three
+    assert told(list(found.values())) == "surely above in 0, surely below in 0, undecided in 3 of 3"
     assert inverse._shown(found["cutoff"]) == "undecided"
 
 
 def test_accuracy_vs_p_shows_what_failed_as_nothing():
-    nan = np.full(3, np.nan)
-    found = {"dropedge/0.3": np.array([0.8, 0.81, 0.82]), "cdf/0.3": nan, "reference/cdf/0.3": nan}
-    rows = accuracy_vs_p.rows_of(found, {"dropedge/0.3": 0.3, "cdf/0.3": 0.65}, {"dataset": "cora", "laplacian": "x"})
-    assert rows[1]["mean"] is rows[1]["same_p"]["difference"] is None
+    known, nan = [0.8, 0.81, 0.82], np.full(3, np.nan)
+    rows = accuracy_vs_p.rows_of([trained("dropedge", 0.3, 0.3, known), trained("cdf", 0.3, 0.65, nan, known, nan)])
+    assert rows[1].accuracy.mean is rows[1].against.same_p.difference is None
     assert accuracy_vs_p.tables(rows)[0].rows[1][-3:] == ["–", "– (p –)", "– (p –)"]
-    assert accuracy_vs_p.draw(rows)
+    figure, _ = fixed_figures.panels.__wrapped__(rows, "title")
+    uniform, level, strategy = (line.get_ydata() for line in figure.axes[0].get_lines())
+    assert uniform == pytest.approx([81.0])
+    assert np.isnan(level).all()
+    assert np.isnan(strategy).all()
 
 
 def test_table3_leaves_a_failed_replicate_out_of_both_of_a_pair():
@@ -497,16 +555,95 @@ def test_table3_leaves_a_failed_replicate_out_of_both_of_a_pair():
 
 
 @pytest.mark.parametrize("name", ["table1", "table3", "convergence", "accuracy-vs-p", "inverse"])
-def test_tables_hold_words_alone_and_figures_are_pictures(name, made):
+def test_tables_hold_words_alone_and_rows_are_read_back_as_they_were(name, made):
     item = made(name).item
     for table in item_module(name).tables(item.rows):
         assert table.rows
         assert all(len(line) == len(table.columns) for line in table.rows)
         assert all(isinstance(cell, str) and cell not in ("None", "nan") for line in table.rows for cell in line)
-    assert all(item_module(name).tables([one]) for one in item.rows)  # a damaged row is found by showing it alone
-    assert item.figures
-    assert all(png.startswith(b"\x89PNG") for png in item.figures.values())
-    assert not any(isinstance(value, float) and math.isnan(value) for one in item.rows for value in one.values())
+    (kind,) = item_module(name).ROWS
+    stored = json.loads(json.dumps(plain(columns(item.rows)), allow_nan=False))
+    assert [kind.of(row, name) for row in stored] == list(item.rows)
+
+
+def drawn(figure):
+    """Titles of the panels, the words of the legend, and the number of lines in each panel."""
+    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    return [axis.get_title() for axis in figure.axes], words, [len(axis.get_lines()) for axis in figure.axes]
+
+
+def test_the_pictures_of_table1_have_a_mark_for_each_row(made):
+    rows = [row for row in made("table1").item.rows if row.dataset == "karate"]
+    figure, title = table_figures.measured.__wrapped__(rows, "karate")
+    (axis,) = figure.axes
+    printed = sum(row.printed is not None for row in rows)
+    assert title == "karate: measured beside printed"
+    assert len(axis.get_lines()) == len(rows) + printed + 1  # and a rule between the two networks
+    assert [label.get_text() for label in axis.get_yticklabels()] == [
+        f"{network} {method}" for network in ("gcn-2", "jknet-3") for method in METHODS
+    ]
+    shown = [line.get_xdata()[0] for line in axis.get_lines() if line.get_marker() in ("o", "D")]
+    assert shown == pytest.approx([100 * row.paper_protocol.best_test for row in rows])
+    compared = [row for row in rows if row.honest.difference is not None]
+    assert len(compared) == 12
+    figure, _ = table_figures.differences.__wrapped__(compared, "karate")
+    assert len(figure.axes[0].get_lines()) == 2 * len(compared) + 2
+    assert set(made("table1").item.figures) == {
+        f"{kind}-{dataset}" for kind in ("measured", "differences") for dataset in ("karate", "clusters")
+    }
+
+
+def test_the_picture_of_table2_marks_what_is_known():
+    known = competitor("TADropEdge-GCN", np.array([0.80, 0.81, 0.82]), 0.8)
+    printed = replace(known, row="FastGCN", source="printed", honest=Summary())
+    figure, _ = table_figures.contenders.__wrapped__([known, printed])
+    (axis,) = figure.axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["TADropEdge-GCN", "FastGCN"]
+    places = [round(float(line.get_ydata()[0]), 2) for line in axis.get_lines()]
+    assert places == [0.18, 0.18, -0.18, 0.0, 1.0]  # interval, mean, best trial and printed; printed alone
+
+
+def test_the_picture_of_table3_has_a_panel_for_each_noise(made):
+    rows = made("table3").item.rows
+    figure, _ = table_figures.noises.__wrapped__(rows)
+    titles, _, lines = drawn(figure)
+    assert titles == [f"{one.noise} noise {one.deviation:g}" for one in (rows[0], rows[-1])]
+    assert lines == [4 * len(METHODS) + 1] * 2  # interval, mean, best trial and printed; and the Bayes bound
+    assert figure.axes[0].get_lines()[-1].get_xdata()[0] == 100 * rows[0].bayes
+
+
+def test_the_picture_of_convergence_shows_the_mean_curves(made):
+    rows = made("convergence").item.rows
+    figure, _ = fixed_figures.curves.__wrapped__(rows, "combinatorial")
+    titles, words, lines = drawn(figure)
+    assert titles == ["training loss", "validation loss"]
+    assert words == list(fixed_figures.SHOWN)
+    assert lines == [5, 5]
+    assert [len(axis.collections) for axis in figure.axes] == [2, 2]  # the bands of DropEdge and cdf
+    cdf = next(row for row in rows if row.method == "cdf")
+    assert tuple(figure.axes[1].get_lines()[3].get_ydata()) == cdf.val_loss.value
+
+
+@pytest.mark.parametrize("name", ["accuracy-vs-p", "inverse"])
+def test_the_pictures_of_accuracy_have_a_column_for_each_strategy(name, made):
+    rows = [row for row in made(name).item.rows if (row.dataset, row.laplacian) == ("karate", "combinatorial")]
+    strategies = [method for method in dict.fromkeys(row.method for row in rows) if method != "dropedge"]
+    figure, _ = fixed_figures.panels.__wrapped__(rows, "karate")
+    titles, words, lines = drawn(figure)
+    assert titles == [*strategies, *[""] * len(strategies)]
+    assert words == ["DropEdge, same p", "DropEdge, same budget", "the strategy"]
+    assert lines == [3] * len(strategies) + [2 * (1 + 2) + 1] * len(strategies)  # two p, two kinds of DropEdge
+    mine = [row for row in rows if row.method == strategies[0]]
+    assert list(figure.axes[0].get_lines()[2].get_ydata()) == [100 * row.accuracy.mean for row in mine]
+
+
+def test_pictures_are_png_and_the_same_every_time(made):
+    item = made("accuracy-vs-p").item
+    assert set(item.figures) == {"karate-combinatorial", "karate-normalized"}
+    assert fixed_figures.draw_accuracy(item.rows) == item.figures
+    for content in item.figures.values():
+        pixels = matplotlib.image.imread(io.BytesIO(content), format="png")
+        assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 20  # drawn on
 
 
 def test_every_item_has_its_recipe_in_both_presets():

@@ -2,7 +2,8 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
+from types import SimpleNamespace
 
 import graphs
 import numpy as np
@@ -13,6 +14,9 @@ from conftest import data_root, need_data
 from tadropedge.data import load_dataset
 from tadropedge.diagnostics import ErrorModel, lipschitz, response_bound
 from tadropedge.paper.clustered import clustered, contrast, spectrum
+from tadropedge.paper.document import _rows
+from tadropedge.paper.figures import graphs as graph_figures
+from tadropedge.paper.figures import theory as theory_figures
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench
 from tadropedge.paper.items import (
     components,
@@ -27,11 +31,17 @@ from tadropedge.paper.items import (
 from tadropedge.paper.judge import mean_and_error, ranking
 from tadropedge.paper.perturbation import Case, compare, distances, largest_component
 from tadropedge.paper.recipe import load_recipe
-from tadropedge.paper.trained_filters import feature_norm, features, movement, movement_row, trained_taps
+from tadropedge.paper.rows import Measured
+from tadropedge.paper.rows import table as columns
+from tadropedge.paper.trained_filters import feature_norm, features, movement, trained_taps
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import shift_operator
+from tadropedge.typed import plain
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.filterwarnings("ignore::tadropedge.errors.RepeatedEigenvalueWarning"),
+]
 
 
 def bench(tmp_path, name, **settings):
@@ -39,14 +49,19 @@ def bench(tmp_path, name, **settings):
     return Bench(replace(recipe, settings={**recipe.settings, **settings}), tmp_path, root=data_root())
 
 
-def check(item):
-    """Rows that are plain values of equal keys, and pictures that are pictures."""
-    json.dumps(item.rows, allow_nan=False)
-    assert len({tuple(row) for row in item.rows}) == 1
-    assert all(picture.startswith(b"\x89PNG") for picture in item.figures.values())
+def check(item, name):
+    """Rows of equal columns that are read back from JSON as they were."""
+    stored = json.loads(json.dumps(plain(columns(item.rows)), allow_nan=False))
+    assert len({tuple(row) for row in stored}) == 1
+    assert _rows(name, stored, name) == tuple(item.rows)
     assert item.verdicts
     assert item.notes
     return {verdict.claim: verdict for verdict in item.verdicts}
+
+
+def panels(figure):
+    """Titles of the panels that have one, and the number of lines in each."""
+    return {axis.get_title(): len(axis.get_lines()) for axis in figure.axes if axis.get_title()}
 
 
 @pytest.mark.parametrize(
@@ -65,10 +80,10 @@ def test_every_recipe_has_both_presets(name):
 def test_dataset_statistics_and_why_they_differ(tmp_path):
     need_data(data_root() / "planetoid")
     item = datasets.run(bench(tmp_path, "datasets"))
-    verdicts = check(item)
-    assert [row["edges"] for row in item.rows] == [5278, 4552, 44324]
-    assert [row["listed"] for row in item.rows] == [row["printed_edges"] for row in item.rows]
-    assert [row["self_loops"] for row in item.rows] == [0, 124, 3]
+    verdicts = check(item, "datasets")
+    assert [row.edges for row in item.rows] == [5278, 4552, 44324]
+    assert [row.listed for row in item.rows] == [row.printed_edges for row in item.rows]
+    assert [row.self_loops for row in item.rows] == [0, 124, 3]
     assert verdicts["Cora has 5,429 edges"].status == IMPOSSIBLE
     assert "151 of them twice" in verdicts["Cora has 5,429 edges"].reason
     assert verdicts["Cora is split 1,207/500/1,000"].status == IMPOSSIBLE
@@ -78,10 +93,10 @@ def test_dataset_statistics_and_why_they_differ(tmp_path):
 def test_components_of_the_datasets(tmp_path):
     need_data(data_root() / "planetoid")
     item = components.run(bench(tmp_path, "components"))
-    verdicts = check(item)
-    assert [row["components"] for row in item.rows] == [78, 438, 1]
-    assert [row["by_spreading"] for row in item.rows] == [78, 438, 1]
-    assert [row["largest"] for row in item.rows] == [2485, 2120, 19717]
+    verdicts = check(item, "components")
+    assert [row.components for row in item.rows] == [78, 438, 1]
+    assert [row.by_spreading for row in item.rows] == [78, 438, 1]
+    assert [row.largest for row in item.rows] == [2485, 2120, 19717]
     assert verdicts["CiteSeer has 814 disjoint components"].status == IMPOSSIBLE
     assert verdicts["Cora has 78 disjoint components"].status == REPRODUCED
 
@@ -92,39 +107,61 @@ def test_spreading_counts_components_as_scipy_does():
 
 
 def test_counts_that_differ_are_not_called_alike():
-    row = {"components": 78, "largest": 5, "smallest": 1, "isolated": 0, "by_spreading": 78}
-    assert "alike" in components.judge(row, [78, 5, 1], "Cora")[0].reason
-    told = components.judge({**row, "by_spreading": 77}, [78, 5, 1], "Cora")[0].reason
+    row = components.Counts(
+        dataset="cora", components=78, largest=5, smallest=1, isolated=0, pairs_of_nodes=0, by_spreading=78,
+        printed_components=78, printed_largest=5, printed_smallest=1,
+    )  # fmt: skip
+    assert "alike" in components.judge(row)[0].reason
+    told = components.judge(replace(row, by_spreading=77))[0].reason
     assert told == "78 components by SciPy's search, but 77 by spreading labels"
 
 
-# -- clustered graphs and weights ------------------------------------------------------------------------
+# -- clustered graphs and scores -------------------------------------------------------------------------
 
 
 def test_figure_one_shows_what_it_says(tmp_path):
     item = fig1.run(bench(tmp_path, "fig1", graphs=2))
-    verdicts = check(item)
+    verdicts = check(item, "fig1")
     assert len(item.rows) == 2
-    assert item.rows[0]["gap_after"] == 2
-    assert item.rows[0]["auc"] == 1
+    assert item.rows[0].gap_after == 2
+    assert item.rows[0].auc == 1
     assert {verdict.status for verdict in verdicts.values()} == {REPRODUCED}
     assert fig1.run(bench(tmp_path, "fig1", graphs=1)).figures == item.figures  # the same bytes
+
+
+def test_the_picture_of_figure_one_holds_graph_eigenvalues_and_modes():
+    made = clustered({"clusters": 3, "nodes": 10, "inside": 0.6, "between": 0.02}, seed=1)
+    found = spectrum(made)
+    figure, title = graph_figures.modes.__wrapped__(made, found, 6)
+    assert title == f"3 clusters, 30 nodes, {made.graph.num_edges} edges"
+    first, eigenvalues, *modes = [axis for axis in figure.axes if axis.get_title()]
+    assert [axis.get_title() for axis in modes] == ["mode u_0", "mode u_1", "mode u_2"]
+    edges, *nodes = first.collections
+    assert len(edges.get_segments()) == made.graph.num_edges
+    assert [len(shape.get_offsets()) for shape in nodes] == [10, 10, 10]  # a shape for each cluster
+    assert sum(width > 1 for width in edges.get_linewidths()) == int(made.between.sum())
+    np.testing.assert_array_equal(eigenvalues.get_lines()[0].get_ydata(), found.values[:6])
+    drawn = [shape.get_array() for shape in modes[1].collections[1:]]
+    np.testing.assert_array_equal(np.concatenate(drawn), found.modes[:, 1])
+    figure, _ = graph_figures.scores.__wrapped__([(made, found)] * 2)
+    wanted = f"3 clusters, {int(made.between.sum())} edges between"
+    assert [axis.get_title() for axis in figure.axes[:2]] == [wanted] * 2
 
 
 def test_example_graphs_and_the_block_model_of_source_localisation(tmp_path):
     item = examples.run(bench(tmp_path, "examples", graphs=2))
     statuses = [verdict.status for verdict in item.verdicts]
-    check(item)
+    check(item, "examples")
     assert statuses == [REPRODUCED, REPRODUCED, REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE]
 
 
 def test_contrast_of_two_cliques_has_closed_forms():
     made = clustered({"clusters": 2, "nodes": 6, "inside": 1.0, "between": 0.03}, seed=0)
-    found = contrast(made, spectrum(made), shown=4)
-    assert found["between"] == int(made.between.sum()) == made.graph.num_edges - 30
-    assert found["auc"] == found["top"] == 1
-    assert 0.9 < found["uniform"] <= 1
-    assert found["gap_after"] == 1
+    found = contrast(0, made, spectrum(made), shown=4)
+    assert found.between == int(made.between.sum()) == made.graph.num_edges - 30
+    assert found.auc == found.top == 1
+    assert 0.9 < found.uniform <= 1
+    assert found.gap_after == 1
 
 
 def test_ranking_is_the_share_of_pairs_in_order():
@@ -136,13 +173,27 @@ def test_ranking_is_the_share_of_pairs_in_order():
 def test_weights_of_cora_against_gamma(tmp_path):
     need_data(data_root() / "planetoid")
     item = weights.run(bench(tmp_path, "weights", datasets=["cora"]))
-    check(item)
+    check(item, "weights")
     combinatorial, normalized = item.rows
-    assert combinatorial["entries"] == 2 * 5278
-    assert combinatorial["above_gamma"] == 158
-    assert combinatorial["maximum"] == pytest.approx(2)
-    assert combinatorial["quantile_0.5"] == pytest.approx(2.5e-7, rel=0.02)
-    assert normalized["share_above_gamma"] > combinatorial["share_above_gamma"]
+    assert combinatorial.entries == 2 * 5278
+    assert combinatorial.above_gamma == 158
+    assert combinatorial.maximum == pytest.approx(2)
+    assert combinatorial.median == pytest.approx(2.5e-7, rel=0.02)
+    assert normalized.share_above_gamma > combinatorial.share_above_gamma
+
+
+def test_the_picture_of_the_scores_marks_gamma():
+    curves = {"Cora": {"combinatorial": np.linspace(0, 1, 20), "normalized": np.linspace(0, 2, 20)}}
+    figure, _ = graph_figures.distributions.__wrapped__(curves, {"Cora": 0.25})
+    assert panels(figure) == {"Cora: the largest tenth": 3, "Cora: all, logarithmic": 3}
+    for axis in figure.axes:
+        first, _, gamma = axis.get_lines()
+        np.testing.assert_array_equal(first.get_ydata()[1:], curves["Cora"]["combinatorial"][1:])
+        assert first.get_ydata()[0] == graph_figures.FLOOR
+        assert gamma.get_ydata()[0] == 0.25
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "combinatorial Laplacian", "normalized Laplacian",
+    ]  # fmt: skip
 
 
 # -- variance --------------------------------------------------------------------------------------------
@@ -153,22 +204,30 @@ def test_variance_at_the_same_p_and_at_the_same_budget(tmp_path):
     settings = {"datasets": ["citeseer"], "keep_probs": [0.3, 0.9], "samples": 4, "hidden": 8, "starts": 2}
     recipe = bench(tmp_path, "variance", **settings)
     item = variance.run(recipe)
-    verdicts = check(item)
+    verdicts = check(item, "variance")
     assert set(item.figures) == {"variance", "deviation"}
     low, high = item.rows
     # A CDF has mean 1/2 + 1/(2 M), more where weights tie.
-    assert low["kept_share"] == pytest.approx(0.3 + 0.7 * (high["kept_share"] - 0.9) / 0.1)
-    assert low["kept_share"] >= 0.65
-    assert low["variance_reduction_same_p"] == pytest.approx(1 - low["variance"] / low["variance_dropedge_same_p"])
-    assert high["deviation"] < low["deviation"]
+    assert low.kept_share == pytest.approx(0.3 + 0.7 * (high.kept_share - 0.9) / 0.1)
+    assert low.kept_share >= 0.65
+    assert low.variance.reduction_same_p.value == pytest.approx(
+        1 - low.variance.value.value / low.variance.dropedge_same_p.value
+    )
+    assert high.deviation.value.value < low.deviation.value.value
     assert len(verdicts) == 8
     assert variance.run(recipe).rows == item.rows
+    figure, _ = theory_figures.variances.__wrapped__(item.rows, "variance", "words")
+    upper, lower = figure.axes
+    assert [line.get_label() for line in upper.get_lines()] == ["DropEdge, same p", "DropEdge, budget of cdf", "cdf"]
+    assert list(upper.get_lines()[2].get_ydata()) == [row.variance.value.value for row in item.rows]
+    less = lower.containers[1][0].get_ydata()
+    assert list(less) == [100 * row.variance.reduction_same_budget.value for row in item.rows]
 
 
 def test_a_reduction_and_its_error_come_from_pairs():
     mine, other = np.array([1.0, 3.0, 2.0]), np.array([2.0, 6.0, 4.0])
-    assert variance.reduction(mine, other) == pytest.approx((0.5, 0.0))
-    assert variance.reduction(other, other) == (0, 0)
+    assert astuple(variance.reduction(mine, other)) == pytest.approx((0.5, 0.0))
+    assert variance.reduction(other, other) == Measured(0, 0)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +242,8 @@ def test_a_reduction_and_its_error_come_from_pairs():
     ],
 )
 def test_what_falls_with_p_falls_by_more_than_its_errors(values, error, holds):
-    rows = [
-        {"dataset": "cora", "keep_prob": 0.2 * place, "x": value, "x_error": error}
-        for place, value in enumerate(values)
-    ]
-    assert variance.falls(rows[::-1], "x") == holds
+    rows = [SimpleNamespace(dataset="cora", keep_prob=0.2 * p, x=Measured(x, error)) for p, x in enumerate(values)]
+    assert variance.falls(variance.by_dataset(rows[::-1]), lambda row: row.x) == holds
 
 
 # -- Theorem 1 -------------------------------------------------------------------------------------------
@@ -209,14 +265,20 @@ def test_theorem_one_measured(tmp_path):
             network={"layers": [1, 2], "hidden": 3, "order": 2, "signals": 4, "normalizations": kinds},
         )
     )
-    verdicts = check(item)
-    subgraphs = [row for row in item.rows if row["part"] == "subgraphs"]
-    networks = [row for row in item.rows if row["part"] == "network"]
+    verdicts = check(item, "theorem1")
+    subgraphs = [row for row in item.rows if row.part == "subgraphs"]
+    networks = [row for row in item.rows if row.part == "network"]
     assert (len(subgraphs), len(networks)) == (9, 12)
-    by_kind = {kind: [row["unexplained"] for row in subgraphs if row["normalization"] == kind] for kind in kinds}
+    by_kind = {kind: [row.unexplained for row in subgraphs if row.normalization == kind] for kind in kinds}
     assert max(by_kind["gcn-residual"]) == 0
     assert min(by_kind["spectral"]) > 0.01  # karate's adjacency has eigenvalues that add up to zero
-    assert all(row["least_ratio"] > 1 for row in networks)
+    assert all(row.moved.least_ratio > 1 for row in networks)
+    errors, _ = theory_figures.errors.__wrapped__(subgraphs)
+    assert set(panels(errors)) == {"beside DropEdge at the same p", "beside DropEdge at the same budget"}
+    assert [len(axis.containers) for axis in errors.axes] == [3, 3]  # one for each strategy
+    assert len(errors.axes[0].get_yticklabels()) == 3  # three settings
+    bounds, _ = theory_figures.bounds.__wrapped__(networks)
+    assert panels(bounds) == {"spectral": 6 + 1 + 3, "gcn-residual": 6 + 1}  # points, the diagonal, the legend's marks
     exists = verdicts["For a subgraph S' there is a symmetric E with S − S' = E S + S E"]
     assert exists.status == IMPOSSIBLE
     assert verdicts["The output changes by at most C ‖E‖ ‖X‖ to first order"].status == REPRODUCED
@@ -227,9 +289,10 @@ def test_uniform_scores_leave_nothing_to_compare():
     """A strategy that is DropEdge by another name has the same subgraphs, so all ratios are one."""
     graph = graphs.ZOO["karate"]
     case = Case("karate", graph, aggregate_resistance(graph, 4))
-    (row,) = compare([case], ["uniform"], "gcn-residual", 0.6, range(5))
-    assert row["relative_ratio_same_p"] == row["relative_ratio_same_budget"] == row["absolute_ratio_same_p"] == 1
-    assert row["kept_share"] == pytest.approx(0.6)
+    (row,) = compare(lambda: [case], ["uniform"], "gcn-residual", 0.6, range(5))
+    ratios = (row.relative_ratio_same_p, row.relative_ratio_same_budget, row.absolute_ratio_same_p)
+    assert {ratio.value for ratio in ratios} == {1.0}
+    assert row.kept_share == pytest.approx(0.6)
 
 
 def test_distances_do_not_depend_on_the_batch(monkeypatch):
@@ -263,9 +326,11 @@ def test_features_are_those_of_plain_matrix_powers():
     torch.testing.assert_close(feature_norm(x)[0], x[0, :, 0].norm() + x[0, :, 1].norm())
 
 
-def test_movement_fits_the_filters_to_the_theorem():
+def test_movement_fits_the_filters_to_the_theorem(tmp_path):
     dataset = load_dataset("source-localization", nodes=20, communities=4, sizes=(20, 20, 20))
-    ((taps, accuracy),) = trained_taps(dataset, 1, 4, 3, ["gcn-residual"], epochs=2, seed=0)
+    settings = {"hidden": 4, "order": 3, "normalizations": ["gcn-residual"]}
+    ((kind, taps, accuracy),) = trained_taps(bench(tmp_path, "theorem1", epochs=2), dataset, 1, settings)
+    assert kind == "gcn-residual"
     assert 0 <= accuracy <= 1
     assert taps[0].shape == (4, 1, 4)
     signals = dataset.features[:3].double()
@@ -275,11 +340,11 @@ def test_movement_fits_the_filters_to_the_theorem():
     assert bool((found.most <= found.bound).all())
     alone = [movement(taps, dataset, signal[None], prob, "gcn-residual", range(5)).change for signal in signals]
     torch.testing.assert_close(found.most, torch.stack(alone).amax(dim=0))
-    assert movement_row(found)["least_ratio"] == pytest.approx(float((found.bound / found.most).min()))
-    low, high = found.constants["lowest"], found.constants["highest"]
-    scaled = taps[0] / found.constants["largest_response"]
+    assert found.summary.least_ratio == pytest.approx(float((found.bound / found.most).min()))
+    low, high = found.constants.lowest, found.constants.highest
+    scaled = taps[0] / found.constants.largest_response
     assert float(response_bound(scaled, low, high).max()) == pytest.approx(1)
-    assert found.constants["C_L"] == pytest.approx(float(lipschitz(scaled, low, high).max()))
+    assert pytest.approx(float(lipschitz(scaled, low, high).max())) == found.constants.C_L
     none = movement(taps, dataset, signals, torch.ones(dataset.graph.num_edges), "gcn-residual", range(2))
     assert float(none.change.max()) == float(none.error.max()) == 0
 
@@ -289,12 +354,12 @@ def test_movement_fits_the_filters_to_the_theorem():
 
 def test_proposition_one_holds_and_dropping_between_matters_where_clusters_are_clear(tmp_path):
     item = proposition1.run(bench(tmp_path, "proposition1", graphs=3, draws=3, shares=[0.2, 0.6]))
-    verdicts = check(item)
+    verdicts = check(item, "proposition1")
     assert len(item.rows) == 4 * 2 * 3
-    assert sum(row["violations"] for row in item.rows) == 0
+    assert sum(row.violations for row in item.rows) == 0
     for row in item.rows:
-        assert row["distance"] <= row["largest_distance"] + 1e-9
-        assert row["bound"] is None or row["bound"] >= row["alpha"] > 0
+        assert row.distance.value <= row.largest_distance + 1e-9
+        assert row.bound is None or row.bound >= row.alpha > 0
     assert verdicts["Dropping edges inside clusters moves the first q modes by at most α + α'"].status == REPRODUCED
     assert (
         verdicts["The bound validates that edges between clusters matter more than edges inside"].status == IMPOSSIBLE
@@ -305,13 +370,21 @@ def test_an_infinite_bound_checks_nothing():
     made = clustered({"clusters": 2, "nodes": 6, "inside": 1.0, "between": 0.03}, seed=0)
     nothing = torch.zeros(3, made.graph.num_edges, dtype=torch.bool)  # twelve components, two clusters
     whole = proposition1.alpha_realizable(made.graph, made.clusters)
-    record = {"share": 1.0, "dropped": "inside", "count": 30, **proposition1._measured(whole, made, nothing)}
-    assert (record["infinite"], record["finite"], record["tightness"]) == (1, 0, None)
+    record = proposition1.measured(whole, made, nothing, 1.0, "inside", 30)
+    assert (record.infinite, record.finite, record.tightness, record.bound) == (1, 0, None, math.inf)
     (row,) = proposition1.summary("two cliques", [[record]])
-    assert (row["subgraphs"], row["checked"], row["tightness"]) == (3, 0, None)
+    assert (row.subgraphs, row.checked, row.tightness) == (3, 0, None)
     verdict = proposition1._holds([row])
     assert verdict.status == NOT_REPRODUCED
     assert verdict.reason == "violated in 0 of 0 subgraphs with a finite bound; it is infinite for 3 more"
+    figure, _ = theory_figures.distances.__wrapped__([row])
+    assert list(panels(figure)) == ["two cliques"]
+    assert len(figure.axes) == 2  # the second panel is empty
+    bounds = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"]
+    assert [len(line.get_xdata()) for line in bounds] == [0, 0, 0]
+    largest = figure.axes[0].get_lines()[-1]
+    assert largest.get_label() == "largest there is"
+    assert largest.get_ydata()[0] == math.sqrt(2)
 
 
 def test_masks_drop_exactly_as_many_candidates():
@@ -322,5 +395,5 @@ def test_masks_drop_exactly_as_many_candidates():
 
 
 def test_means_have_standard_errors():
-    assert mean_and_error([2.0, 4.0, 6.0]) == pytest.approx((4.0, 2 / math.sqrt(3)))
-    assert math.isnan(mean_and_error([1.0])[1])
+    assert astuple(mean_and_error([2.0, 4.0, 6.0])) == pytest.approx((4.0, 2 / math.sqrt(3)))
+    assert math.isnan(mean_and_error([1.0]).error)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_compare_report import Page, browse, needs_chromium
+from browser import Page, browse, needs_chromium
 from tiny_recipes import tiny
 from typer.testing import CliRunner
 
@@ -20,7 +20,7 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.paper import reproduce as driver
 from tadropedge.paper.document import as_plain, flattened, parse_document, read_document, write_document
 from tadropedge.paper.item import Item, Verdict
-from tadropedge.paper.items import table2
+from tadropedge.paper.items import components, table2
 from tadropedge.paper.readme import MARKS
 from tadropedge.paper.report import render
 from tadropedge.paper.reproduce import Run, reproduce
@@ -193,7 +193,7 @@ def test_another_seed_or_recipe_is_run(copied, monkeypatch):
 
     monkeypatch.setattr(driver, "load_recipe", other)
     document = reproduce("convergence", Run(copied, seed=1, say=_ignored))
-    assert document["convergence"].rows[0]["epoch"] == [0, 1]
+    assert document["convergence"].rows[0].epoch == (0, 1)
 
 
 def test_parts_make_an_item_that_says_what_is_missing(tmp_path):
@@ -233,7 +233,8 @@ def test_another_preset_replaces_nothing_unless_asked(copied, monkeypatch, capsy
 
 def test_a_quick_verdict_says_so_and_one_that_loses_nothing_does_not(monkeypatch, tmp_path):
     def item(bench):
-        return Item([{"value": 1}], [Verdict("one is one", "reproduced", "1 is 1")])
+        row = components.measured("karate", bench.dataset("karate").graph, [1, 34, 34])
+        return Item([row], [Verdict("one is one", "reproduced", "1 is 1")])
 
     class Module:
         run = staticmethod(item)
@@ -279,7 +280,7 @@ def test_killed_at_any_batch_the_same_call_goes_on(finished, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not (tmp_path / "results.json").exists()
-    assert json.loads((tmp_path / "studies" / "table1-quick.seconds.json").read_text())
+    assert '"phase": "search"' in (tmp_path / "studies" / "table1.pieces").read_text()
     calls, train = [], Laboratory.train
     with pytest.MonkeyPatch.context() as patch:
 
@@ -384,7 +385,12 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path, monke
         (lambda d: d["run"]["table1"].pop("seed"), "run.table1 lacks 'seed'"),
         (lambda d: d["run"]["table1"].update(seconds="long"), "run.table1.seconds must be a number, got 'long'"),
         (lambda d: d["table1"][2].pop("printed"), r"table1\[2\] lacks 'printed'"),
-        (lambda d: d["table1"][1].update(honest=None), r"table1\[1\] cannot be shown: "),
+        (lambda d: d["table1"][2].update(more=1), r"table1\[2\] has an unknown member 'more'"),
+        (
+            lambda d: d["table1"][2]["honest"].update(mean="high"),
+            r"table1\[2\].honest.mean must be a number, got 'high'",
+        ),
+        (lambda d: d["table1"][1].update(honest=None), r"table1\[1\].honest must be an object, got None"),
         (lambda d: d["convergence"][3].pop("kept_share"), r"convergence\[3\] lacks 'kept_share'"),
         (lambda d: d["run"]["table1"].update(trained_on=5), "run.table1.trained_on must be a list, got 5"),
         (lambda d: d["run"]["table1"].update(trained_on=[5]), r"run.table1.trained_on\[0\] must be a text"),
@@ -394,7 +400,10 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path, monke
         (lambda d: d["run"]["table1"].update(seconds_of={"cora": 3}), "run.table1.seconds_of.cora must be an object"),
         (lambda d: d["figures"].update(table1=["../x.png"]), r"figures.table1\[0\] must be the name of a file without"),
         (lambda d: d["figures"].update(table1=["/etc/x"]), r"figures.table1\[0\] must be the name of a file without"),
-        (lambda d: d["run"]["table1"].update(preset="fast"), "unknown preset at results.json: run.table1 'fast'"),
+        (
+            lambda d: d["run"]["table1"].update(preset="fast"),
+            "run.table1.preset must be one of quick, paper, got 'fast'",
+        ),
     ],
 )
 def test_a_wrong_document_is_named_by_its_place(finished, tmp_path, change, words):

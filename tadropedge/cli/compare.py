@@ -39,7 +39,7 @@ def compare_command(
     from tadropedge.data import bayes_accuracy
 
     started = time.monotonic()
-    plan = Plan(named or DEFAULT_METHODS, trials, seeds, options.seed)
+    plan = Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed)
     laboratory = options.laboratory()
     out.mkdir(parents=True, exist_ok=True)
     with live_progress(as_json, kept="finished trials are kept") as report:

@@ -22,10 +22,10 @@ def report_command(
     """
     from tadropedge.cli.show import show, show_verdicts
     from tadropedge.comparison.report import write_report
-    from tadropedge.comparison.results import read_json
-    from tadropedge.comparison.schema import parse
+    from tadropedge.comparison.results import parse
     from tadropedge.paper.document import as_plain, parse_document
     from tadropedge.paper.reproduce import write_folder
+    from tadropedge.typed import read_json
 
     content = read_json(folder / "results.json")
     if isinstance(content, dict) and "verdicts" in content:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
-
-from tadropedge.comparison.results import as_document
-from tadropedge.comparison.rows import Results, grouped
-from tadropedge.comparison.terminal import table
-from tadropedge.paper.document import Document
-from tadropedge.paper.item import STATUSES
-
-STYLES = dict(zip(STATUSES, ("bold blue", "bold dark_orange3", "bold magenta"), strict=True))
+if TYPE_CHECKING:
+    from tadropedge.comparison.rows import Results
+    from tadropedge.paper.document import Document
 
 
 def show(results: Results, as_json: bool) -> None:
     """Print the rows of a comparison."""
+    from rich.console import Console
+
+    from tadropedge.comparison.results import as_document
+    from tadropedge.comparison.rows import grouped
+    from tadropedge.comparison.terminal import table
+
     if as_json:
         print(json.dumps(as_document(results)))
         return
@@ -28,9 +27,16 @@ def show(results: Results, as_json: bool) -> None:
 
 def show_verdicts(document: Document) -> None:
     """Print every claim with its verdict and the reason."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from tadropedge.paper.item import STATUSES
+
+    styles = dict(zip(STATUSES, ("bold blue", "bold dark_orange3", "bold magenta"), strict=True))
     console = Console()
     for name, entry in document.items():
         for verdict in entry.verdicts:
-            console.print(f"{name}: {verdict.status}", style=STYLES[verdict.status], markup=False, highlight=False)
+            console.print(f"{name}: {verdict.status}", style=styles[verdict.status], markup=False, highlight=False)
             for words in (verdict.claim, verdict.reason):
                 console.print(Padding(Text(words), (0, 0, 0, 2)))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import scipy
 import torch
 
 from tadropedge.comparison.figures import save_figures
@@ -19,7 +17,7 @@ from tadropedge.comparison.results import write_csv, write_results
 from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.method import Method
-from tadropedge.provenance import commit, machine
+from tadropedge.publish.label import run_label
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Spaces, method_space
@@ -36,6 +34,7 @@ class Plan:
     """What is compared: methods, the number of search trials and of fresh seeds, and the seed of it all."""
 
     methods: Sequence[str] = DEFAULT_METHODS
+    _: KW_ONLY
     trials: int = 100
     seeds: int = 20
     seed: int = 0
@@ -43,10 +42,10 @@ class Plan:
 
 
 def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report | None = None) -> list[Row]:
-    """Run both protocols, or what is missing of them, and return a row for each method.
+    """Run both protocols, or what is missing of them, and return one row per method.
 
-    The search and the retraining are Optuna studies in ``storage``: killed at any moment and called again, it
-    repeats nothing that is finished.
+    The search and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
+    nothing that is finished.
     """
     dataset, architecture = laboratory.dataset, laboratory.architecture
     space = (
@@ -63,31 +62,13 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
 
     base = open_storage(storage)
     table = run_search(
-        laboratory.train,
-        space,
-        plan.methods,
-        plan.trials,
-        plan.seed,
-        base,
-        name=name,
-        settings=settings,
-        batch=batch,
-        progress=told("search"),
-    )
+        laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
+        name=name, settings=settings, batch=batch, progress=told("search"),
+    )  # fmt: skip
     fresh = honest(
-        laboratory.train,
-        table,
-        space,
-        plan.seeds,
-        plan.seed,
-        base,
-        laboratory.kept_share,
-        splits=range(1, plan.seeds + 1),
-        name=name,
-        settings=settings,
-        batch=batch,
-        progress=told("retraining"),
-    )
+        laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
+        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch, progress=told("retraining"),
+    )  # fmt: skip
     return make_rows(laboratory, table, fresh)
 
 
@@ -134,21 +115,8 @@ def _convergence(runs: Sequence[Finished]) -> Convergence | None:
 
 
 def run_info(started: float, command: str, laboratory: Laboratory) -> dict[str, object]:
-    """What depends on the run and not on the result: seconds, commit, machine, versions, command."""
-    device = laboratory.dataset.device
-    return {
-        "command": command,
-        "seconds": round(time.monotonic() - started, 1),
-        "commit": commit(),
-        "machine": machine(device.type),
-        "device": device.type,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-    }
+    """The label of a run that began at ``started``, by the monotonic clock."""
+    return run_label(laboratory.dataset.device.type, command, time.monotonic() - started)
 
 
 def write_all(rows: Sequence[Row], run: Mapping[str, object], folder: Path) -> Path:

@@ -8,7 +8,7 @@ Accuracies are shares in [0, 1]; sentences speak of points, that is percentage p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from tadropedge.errors import TadropedgeError
+from tadropedge.publish.wording import gap, listed
+from tadropedge.typed import Count, Share
 
 Array = npt.NDArray[np.float64]
 Accuracies = Sequence[float] | Array
@@ -25,7 +27,7 @@ ALPHA = 0.05  # the chance, over all methods together, of calling an equal one b
 ROUNDING = 1e-7  # accuracies are shares of fewer than ten million nodes: what is closer than this is equal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Interval:
     """A mean of ``count`` numbers and its 95 % interval."""
 
@@ -35,14 +37,14 @@ class Interval:
     count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference(Interval):
     """A mean of ``count`` paired differences, its 95 % interval, and the p-value of "there is no difference"."""
 
     p_value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Honest:
     """What the honest protocol says of one method: the ``honest`` part of a row of ``results.json``.
 
@@ -51,27 +53,38 @@ class Honest:
     without a reference, and every number of a method with fewer than two replicates left.
     """
 
-    mean: float | None
+    mean: Share | None
     low: float | None
     high: float | None
-    seeds: int
-    difference: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-    p_value: float | None = None
-    verdict: str | None = None
-    failed: int = 0
+    seeds: Count
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    p_value: Share | None
+    verdict: str | None
+    failed: Count = 0
+
+    def __post_init__(self) -> None:
+        for together in (("mean", "low", "high"), ("difference", "difference_low", "difference_high", "p_value")):
+            lacking = [name for name in together if getattr(self, name) is None]
+            if lacking and len(lacking) < len(together):
+                words = f"must give {', '.join(together)} or none of them, but lacks {', '.join(lacking)}"
+                raise TadropedgeError(words)
 
     @property
     def outcome(self) -> str | None:
-        """``"better"``, ``"worse"`` or ``"equal"`` (cannot be told apart); ``"failed"``; ``None``: not compared."""
+        """``"better"``, ``"worse"`` or ``"undecided"``; ``"failed"``; ``None``: compared with nothing."""
         if self.mean is None:
             return "failed"
         if self.difference is None or self.p_value is None:
             return None
         if self.p_value > ALPHA:
-            return "equal"
+            return "undecided"
         return "better" if self.difference > 0 else "worse"
+
+    def gap(self, signed: bool = False) -> str:
+        """The difference to DropEdge in a sentence, such as ``0.12 ± 0.08 points``."""
+        return gap(self.difference, self.difference_low, self.difference_high, signed)
 
 
 def mean_interval(values: Accuracies) -> Interval:
@@ -81,13 +94,12 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    numbers = _vector("values", values)
-    counts, means, errors = _moments(numbers)
+    counts, means, errors = _moments(_vector("values", values))
     count, mean, error = int(counts), float(means), float(errors)
     if count < 2:
         raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
-    half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error
-    return Interval(mean, mean - half, mean + half, count)
+    half = stdtrit(count - 1, (1 + LEVEL) / 2).item() * error
+    return Interval(mean=mean, low=mean - half, high=mean + half, count=count)
 
 
 def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
@@ -102,9 +114,7 @@ def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
     ours, theirs = _vector("values", values), _vector("reference", reference)
     if len(ours) != len(theirs):
         raise TadropedgeError(f"values and reference are paired, got {len(ours)} and {len(theirs)} replicates")
-    gaps = _gaps(ours, theirs)
-    interval = mean_interval(gaps)
-    return Difference(interval.mean, interval.low, interval.high, interval.count, float(_p_values(gaps)))
+    return Difference(**vars(mean_interval(_gaps(ours, theirs))), p_value=float(paired_p_values(ours, theirs)))
 
 
 def paired_p_values(values: Array, reference: Array) -> Array:
@@ -117,7 +127,11 @@ def paired_p_values(values: Array, reference: Array) -> Array:
     >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
     [1.0, 0.5]
     """
-    return _p_values(_gaps(values, reference))
+    count, mean, error = _moments(_gaps(values, reference))
+    t = np.abs(mean) / np.where(error > 0, error, 1.0)
+    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
+    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
+    return np.where(count < 2, np.nan, p_values)
 
 
 def holm(p_values: Accuracies) -> Array:
@@ -151,9 +165,9 @@ def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accu
     >>> rows["dropedge"].verdict is None
     True
     """
-    arrays = {method: _accuracies(method, values) for method, values in accuracy.items()}
-    references = {method: _accuracies(f"the reference of {method}", values) for method, values in reference.items()}
-    _check_replicates(arrays, references)
+    arrays = {method: _vector(method, values) for method, values in accuracy.items()}
+    references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
+    _check(arrays, references)
     rows = {method: _uncorrected(values, references.get(method)) for method, values in arrays.items()}
     tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
     for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
@@ -164,16 +178,19 @@ def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accu
 def sentence(method: str, row: Honest) -> str | None:
     """What can be said of one method, or ``None`` where there was nothing to compare it with.
 
-    >>> sentence("cdf", Honest(0.81, 0.80, 0.82, 20, -0.0003, -0.0012, 0.0006, p_value=0.5))
-    'cdf cannot be told apart from DropEdge (−0.03 ± 0.09 points)'
+    >>> rows = honest_rows({"cdf": [0.83, 0.82, 0.85]}, {"cdf": [0.83, 0.83, 0.84]})
+    >>> sentence("cdf", rows["cdf"])
+    'cdf cannot be told apart from DropEdge (0.00 ± 2.48 points)'
     """
-    if row.outcome is None:
-        return None
-    if row.outcome == "failed":
-        return f"{method} failed in {row.failed} of {row.seeds + row.failed} replicates"
-    if row.outcome == "equal":
-        return f"{method} cannot be told apart from DropEdge ({_points(row, signed=True)})"
-    return f"{method} is {row.outcome} than DropEdge by {_points(row)}"
+    match row.outcome:
+        case None:
+            return None
+        case "failed":
+            return f"{method} failed in {row.failed} of {row.seeds + row.failed} replicates"
+        case "undecided":
+            return f"{method} cannot be told apart from DropEdge ({row.gap(signed=True)})"
+        case outcome:
+            return f"{method} is {outcome} than DropEdge by {row.gap()}"
 
 
 def verdict(rows: Mapping[str, Honest]) -> str:
@@ -181,23 +198,22 @@ def verdict(rows: Mapping[str, Honest]) -> str:
 
     It does not depend on the order of the methods.
 
-    >>> cutoff = Honest(0.82, 0.81, 0.83, 20, 0.0012, 0.0004, 0.0020, p_value=0.01)
-    >>> cdf = Honest(0.81, 0.80, 0.82, 20, -0.0003, -0.0012, 0.0006, p_value=0.5)
-    >>> verdict({"cdf": cdf, "cutoff": cutoff})
-    'cutoff is better than DropEdge by 0.12 ± 0.08 points; cdf cannot be told apart'
+    >>> accuracy = {"cdf": [0.83, 0.82, 0.85], "cutoff": [0.86, 0.86, 0.88]}
+    >>> verdict(honest_rows(accuracy, {"cdf": [0.83, 0.83, 0.84], "cutoff": [0.83, 0.83, 0.84]}))
+    'cutoff is better than DropEdge by 3.33 ± 1.43 points; cdf cannot be told apart'
     """
     groups: dict[str | None, list[str]] = {}
-    for method in sorted(rows, key=lambda method: (-abs(rows[method].difference or 0.0), method)):
+    for method in sorted(rows):
         groups.setdefault(rows[method].outcome, []).append(method)
     clauses: list[str] = []
     for outcome in ("better", "worse"):
-        for method in groups.get(outcome, []):
+        for method in sorted(groups.get(outcome, []), key=lambda method: -abs(rows[method].difference or 0.0)):
             than = "" if clauses else " than DropEdge"  # named once
-            clauses.append(f"{method} is {outcome}{than} by {_points(rows[method])}")
-    if "equal" in groups:
-        clauses.append(f"{_listed(groups['equal'])} cannot be told apart{'' if clauses else ' from DropEdge'}")
+            clauses.append(f"{method} is {outcome}{than} by {rows[method].gap()}")
+    if "undecided" in groups:
+        clauses.append(f"{listed(groups['undecided'])} cannot be told apart{'' if clauses else ' from DropEdge'}")
     if "failed" in groups:
-        clauses.append(f"{_listed(groups['failed'])} failed too often to be judged")
+        clauses.append(f"{listed(groups['failed'])} failed too often to be judged")
     return "; ".join(clauses) or "no method was compared with DropEdge"
 
 
@@ -205,15 +221,20 @@ def _uncorrected(values: Array, reference: Array | None) -> Honest:
     """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
     used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
     count = int(used.sum())
-    failed = len(values) - count
-    if count < 2:
-        return Honest(None, None, None, seeds=count, failed=failed)
-    mean = mean_interval(values[used])
-    row = Honest(mean.mean, mean.low, mean.high, seeds=count, failed=failed)
-    if reference is None:
-        return row
-    gap = paired_difference(values[used], reference[used])
-    return replace(row, difference=gap.mean, difference_low=gap.low, difference_high=gap.high, p_value=gap.p_value)
+    mean = mean_interval(values[used]) if count > 1 else None
+    gap = paired_difference(values[used], reference[used]) if mean and reference is not None else None
+    return Honest(
+        mean=mean.mean if mean else None,
+        low=mean.low if mean else None,
+        high=mean.high if mean else None,
+        seeds=count,
+        difference=gap.mean if gap else None,
+        difference_low=gap.low if gap else None,
+        difference_high=gap.high if gap else None,
+        p_value=gap.p_value if gap else None,
+        verdict=None,
+        failed=len(values) - count,
+    )
 
 
 def _gaps(values: Array, reference: Array) -> Array:
@@ -236,14 +257,6 @@ def _moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
     return count, mean, np.where(np.abs(off).max(axis=-1, initial=0.0) < ROUNDING, 0.0, error)
 
 
-def _p_values(gaps: Array) -> Array:
-    count, mean, error = _moments(gaps)
-    t = np.abs(mean) / np.where(error > 0, error, 1.0)
-    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
-    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
-    return np.where(count < 2, np.nan, p_values)
-
-
 def _vector(name: str, values: Accuracies) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -256,38 +269,19 @@ def _vector(name: str, values: Accuracies) -> Array:
     return array
 
 
-def _accuracies(name: str, values: Accuracies) -> Array:
-    array = _vector(name, values)
-    wrong = array[(array < 0) | (array > 1)]
-    if len(wrong):
-        raise TadropedgeError(f"accuracies of {name} must be shares in [0, 1], got {wrong[0]:g}")
-    return array
-
-
-def _check_replicates(arrays: Mapping[str, Array], references: Mapping[str, Array]) -> None:
-    """Every array must hold the same replicates, at least two, and every reference belong to a method."""
+def _check(arrays: Mapping[str, Array], references: Mapping[str, Array]) -> None:
+    """Every array must hold shares of the same replicates, at least two, and every reference belong to a method."""
+    named = {**arrays, **{f"the reference of {method}": values for method, values in references.items()}}
+    for name, values in named.items():
+        if len(wrong := values[(values < 0) | (values > 1)]):
+            raise TadropedgeError(f"accuracies of {name} must be shares in [0, 1], got {wrong[0]:g}")
     for method in references:
         if method not in arrays:
             raise TadropedgeError(f"a reference is given for {method!r}, but accuracies only for {', '.join(arrays)}")
-    lengths = {len(values) for values in (*arrays.values(), *references.values())}
+    lengths = {len(values) for values in named.values()}
     if len(lengths) > 1:
         counts = ", ".join(f"{method} {len(values)}" for method, values in arrays.items())
         extra = ", ".join(f"{method} {len(values)}" for method, values in references.items())
         raise TadropedgeError(f"all methods must have the same replicates, got {counts}; references {extra or 'none'}")
     if lengths and min(lengths) < 2:
         raise TadropedgeError(f"an interval needs at least 2 replicates (seeds), got {min(lengths)}")
-
-
-def _points(row: Honest, signed: bool = False) -> str:
-    """``0.12 ± 0.08 points``: two decimals, and more where a difference would otherwise read 0.00."""
-    numbers = (row.difference, row.difference_low, row.difference_high)
-    gap, low, high = 100 * np.array(numbers, dtype=np.float64)
-    digits = 2 if signed or gap == 0 or abs(gap) >= 0.005 else int(np.ceil(-np.log10(abs(gap))))
-    minus = "−" if signed and round(gap, digits) < 0 else ""
-    return f"{minus}{abs(gap):.{digits}f} ± {(high - low) / 2:.{digits}f} points"
-
-
-def _listed(names: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``, in alphabetical order."""
-    *rest, last = sorted(names)
-    return f"{', '.join(rest)} and {last}" if rest else last

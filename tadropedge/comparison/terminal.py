@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from rich.table import Table as Shown
 
-from tadropedge.comparison.rows import Row, labels
+from tadropedge.comparison.rows import Row, honest_label, judged, labelled, paper_label, title
 from tadropedge.comparison.statistics import verdict
-from tadropedge.comparison.wording import (
-    NOTHING,
-    honest_label,
-    judged,
-    outcome,
-    p_value,
-    paper_label,
-    percent,
-    plus_minus,
-    points,
-    title,
-)
+from tadropedge.publish.tables import Table
+from tadropedge.publish.terminal import terminal_table
+from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
 
 COLUMNS = ("method", "best test\n(paper)", "accuracy\n(honest)", "difference\nto DropEdge", "p", "verdict")
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[Row]) -> Shown:
     """Both protocols side by side, for the rows of one dataset, backbone and depth, with 95 % intervals.
 
-    >>> table([Row("cora", "gcn", 2, "cdf")]).row_count
+    >>> table([Row(dataset="cora", backbone="gcn", layers=2, method="cdf")]).row_count
     1
     """
-    caption = f"{paper_label(rows)}\n{honest_label(rows)}\n{verdict(judged(rows))}"
-    made = Table(
-        title=Text(title(rows[0])) if rows else None,
-        caption=Text(caption, style="default"),
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    for place, name in enumerate(COLUMNS):
-        made.add_column(
-            name, justify="left" if place in (0, len(COLUMNS) - 1) else "right", no_wrap=place > 0, overflow="fold"
-        )
-    for label, row in zip(labels(rows), rows, strict=True):
-        made.add_row(*_cells(label, row))
-    return made
+    made = Table(title(rows), COLUMNS, list(_cells(rows)), left=(0, len(COLUMNS) - 1))
+    below = f"{paper_label(rows)}\n{honest_label(rows)}\n{verdict(judged(rows))}"
+    return terminal_table(made, STYLES, below)
 
 
-def _cells(label: str, row: Row) -> list[Text]:
-    """A row as text: ``Text`` shows names as they are, so brackets in them are no markup."""
-    paper = percent(row.paper_protocol.best_test) if row.paper_protocol else NOTHING
-    honest = row.honest
-    if honest is None:
-        return [Text(cell) for cell in (label, paper, NOTHING, NOTHING, NOTHING, "")]
-    said = outcome(honest)
-    accuracy = plus_minus(percent(honest.mean), honest.low, honest.high)
-    gap = plus_minus(points(honest.difference), honest.difference_low, honest.difference_high)
-    cells = (label, paper, accuracy, gap, p_value(honest.p_value))
-    return [*map(Text, cells), Text(said, style=STYLES.get(said, ""))]
+def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    for label, row in labelled(rows).items():
+        paper = percent(row.paper_protocol.best_test) if row.paper_protocol else NOTHING
+        if (honest := row.honest) is None:
+            yield label, paper, NOTHING, NOTHING, NOTHING, ""
+            continue
+        accuracy = plus_minus(percent(honest.mean), honest.low, honest.high)
+        gap = plus_minus(points(honest.difference), honest.difference_low, honest.difference_high)
+        yield label, paper, accuracy, gap, p_value(honest.p_value), honest.outcome or ""

@@ -1,46 +1,31 @@
 """``results.json`` of the paper's items: ``{"table1": [rows], ..., "verdicts": {...}, "notes": {...}, "run": {...}}``.
 
 Rows, verdicts and notes depend on data and settings alone; what depends on the run (seconds, commit, machine) sits
-apart under ``"run"``. Reading checks every field that the program looks at and names the wrong one by its place;
-writing checks in the same way.
+apart under ``"run"``. Reading and writing check every field and name the wrong one by its place.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from tadropedge.comparison.checks import each, flag, mapping, members_of, number, short, text, whole
-from tadropedge.comparison.results import plain, read_json, write_json
-from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import write_atomic
 from tadropedge.paper.item import Verdict
-from tadropedge.paper.recipe import PRESETS
 from tadropedge.paper.registry import ITEMS, item_module
-from tadropedge.paper.stopwatch import seconds_by_part
-
-SECTIONS = ("verdicts", "notes", "figures", "run")
-RUN_TEXTS = ("preset", "fingerprint", "commit", "machine", "device", "command")
-RUN_OPTIONAL: dict[str, Callable[[object, str], object]] = {
-    "complete": flag,
-    "quick": flag,
-    "cells": text,
-    "seconds_of": seconds_by_part,
-    "trained_on": partial(each, text),
-}
+from tadropedge.paper.rows import Row, table
+from tadropedge.publish.tables import csv_bytes
+from tadropedge.typed import Count, build, plain, read_json, write_json
 
 
 @dataclass(frozen=True)
 class Entry:
     """What one item gave, as it stands on disk; ``figures`` are file names in ``figures/``."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Row]
     verdicts: Sequence[Verdict]
     notes: Sequence[str] = ()
     figures: Sequence[str] = ()
@@ -52,14 +37,41 @@ class Entry:
         return bool(self.run.get("complete", True))
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """The schema of ``Entry.run``."""
+
+    preset: Literal["quick", "paper"]
+    seconds: float
+    seed: Count
+    fingerprint: str
+    commit: str
+    machine: str
+    device: str
+    command: str
+    versions: dict[str, str]
+    complete: bool = True
+    quick: bool = False
+    cells: str | None = None
+    settings: str | None = None
+    seconds_of: dict[str, dict[str, float]] = field(default_factory=dict)
+    trained_on: tuple[str, ...] = ()
+
+
 Document = dict[str, Entry]
+SECTIONS: dict[str, Any] = {
+    "verdicts": dict[str, tuple[Verdict, ...]],
+    "notes": dict[str, tuple[str, ...]],
+    "figures": dict[str, tuple[str, ...]],
+    "run": dict[str, RunInfo],
+}
 
 
 def as_plain(document: Document) -> dict[str, Any]:
     """A document as JSON values, items in the order of the registry."""
     names = [name for name in ITEMS if name in document]
     return {
-        **{name: plain(list(document[name].rows)) for name in names},
+        **{name: plain(table(document[name].rows)) for name in names},
         **{part: {name: plain(getattr(document[name], part)) for name in names} for part in SECTIONS},
     }
 
@@ -81,112 +93,75 @@ def parse_document(content: object, name: str = "results") -> Document:
 
     >>> parse_document({"tabel1": []})
     Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: results: the document lacks 'figures', found tabel1
+    tadropedge.errors.TadropedgeError: results: the document lacks 'verdicts', found tabel1
     """
-    top = members_of(content, f"{name}: the document", set(SECTIONS), ITEMS)
-    parts = {part: mapping(top[part], f"{name}: {part}") for part in SECTIONS}
-    items = [item for item in top if item not in SECTIONS]
-    for part, table in parts.items():
-        for item in table:
-            if item not in items:
-                raise TadropedgeError(f"{name}: {part}.{item} belongs to no item, found {', '.join(items) or 'none'}")
+    top = build(dict[str, Any], content, f"{name}: the document")
+    for part in SECTIONS:
+        if part not in top:
+            raise TadropedgeError(f"{name}: the document lacks {part!r}, found {', '.join(top) or 'nothing'}")
+    runs = top["run"]
+    parts = {part: build(kind, top.pop(part), f"{name}: {part}") for part, kind in SECTIONS.items()}
+    for item in top:
+        if item not in ITEMS:
+            raise TadropedgeError(f"{name}: the document has an unknown member {item!r}; items are {', '.join(ITEMS)}")
+        for part, there in parts.items():
+            if item not in there:
+                raise TadropedgeError(f"{name}: {part} lacks {item!r}, found {', '.join(there) or 'nothing'}")
+    for part, there in parts.items():
+        for item in there:
+            if item not in top:
+                raise TadropedgeError(f"{name}: {part}.{item} belongs to no item, found {', '.join(top) or 'none'}")
+    for item, files in parts["figures"].items():
+        for place, file in enumerate(files):
+            # A page shows what lies in figures/ and nothing else.
+            if file in (".", "..") or any(mark in file for mark in "/\\\0"):
+                where = f"{name}: figures.{item}[{place}]"
+                raise TadropedgeError(f"{where} must be the name of a file without a folder, got {show(file)}")
     return {
         item: Entry(
-            _rows(item, top[item], f"{name}: {item}"),
-            each(_verdict, _part(parts, "verdicts", item, name), f"{name}: verdicts.{item}"),
-            each(text, _part(parts, "notes", item, name), f"{name}: notes.{item}"),
-            each(_file, _part(parts, "figures", item, name), f"{name}: figures.{item}"),
-            _run(_part(parts, "run", item, name), f"{name}: run.{item}"),
+            _rows(item, rows, f"{name}: {item}"),
+            parts["verdicts"][item],
+            parts["notes"][item],
+            parts["figures"][item],
+            runs[item],
         )
-        for item in items
+        for item, rows in top.items()
     }
 
 
-def _part(parts: Mapping[str, Mapping[str, object]], part: str, item: str, name: str) -> object:
-    if item not in parts[part]:
-        raise TadropedgeError(f"{name}: {part} lacks {item!r}, found {', '.join(parts[part]) or 'nothing'}")
-    return parts[part][item]
+def _rows(item: str, value: object, where: str) -> tuple[Row, ...]:
+    """The rows of an item, each of the first of its kinds that fits."""
+    first, *others = item_module(item).ROWS
+    rows = []
+    for place, columns in enumerate(build(list[dict[str, Any]], value, where)):
+        for kind in others:
+            try:
+                rows.append(kind.of(columns, f"{where}[{place}]"))
+                break
+            except TadropedgeError:
+                continue
+        else:
+            rows.append(first.of(columns, f"{where}[{place}]"))
+    return tuple(rows)
 
 
-def _rows(item: str, value: object, where: str) -> tuple[dict[str, Any], ...]:
-    """Rows that the item can show; the first one that it cannot is named."""
-    rows = each(mapping, value, where)
-    tables = getattr(item_module(item), "tables", None)
-    if tables is None or not rows or _fault(tables, rows) is None:
-        return rows
-    for place, row in enumerate(rows):
-        if fault := _fault(tables, [row]):
-            raise TadropedgeError(f"{where}[{place}] {fault}")
-    raise TadropedgeError(f"{where} {_fault(tables, rows)}")
-
-
-def _fault(tables: Callable[[Any], object], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why rows cannot be shown, if they cannot: they lack a member, or hold one of another kind."""
-    try:
-        tables(rows)
-    except KeyError as error:
-        return f"lacks {error}"
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        return f"cannot be shown: {error}"
-    return None
-
-
-def _file(value: object, where: str) -> str:
-    """The name of a file, in no folder: a page shows what lies in ``figures/`` and nothing else."""
-    name = text(value, where)
-    if name in (".", "..") or any(mark in name for mark in "/\\\0"):
-        raise TadropedgeError(f"{where} must be the name of a file without a folder, got {short(name)}")
-    return name
-
-
-def _verdict(value: object, where: str) -> Verdict:
-    members = members_of(value, where, {"claim", "status", "reason"})
-    claim, status, reason = (text(members[name], f"{where}.{name}") for name in ("claim", "status", "reason"))
-    try:
-        return Verdict(claim, status, reason)
-    except TadropedgeError as error:
-        raise TadropedgeError(f"{where}: {error}") from error
-
-
-def _run(value: object, where: str) -> dict[str, object]:
-    run = mapping(value, where)
-    for name in (*RUN_TEXTS, "seconds", "seed", "versions"):
-        if name not in run:
-            raise TadropedgeError(f"{where} lacks {name!r}, found {', '.join(run) or 'nothing'}")
-    for name in RUN_TEXTS:
-        text(run[name], f"{where}.{name}")
-    lookup(f"preset at {where}", run["preset"], PRESETS)
-    number(run["seconds"], f"{where}.seconds")
-    whole(run["seed"], f"{where}.seed")
-    mapping(run["versions"], f"{where}.versions")
-    for name, check in RUN_OPTIONAL.items():
-        if name in run:
-            check(run[name], f"{where}.{name}")
-    return run
-
-
-def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
+def write_rows(rows: Sequence[Row], path: Path) -> Path:
     """Write rows as a flat table; nested names are joined by an underscore, lists stand as JSON."""
-    flat = [flattened(row) for row in rows]
+    flat = [flattened(row) for row in plain(table(rows))]
     columns = list(dict.fromkeys(name for row in flat for name in row))
-    stream = io.StringIO()
-    table = csv.writer(stream, lineterminator="\n")
-    table.writerow(columns)
-    for row in flat:
-        table.writerow([row.get(name) for name in columns])
-    return write_atomic(path, stream.getvalue().encode())
+    return write_atomic(path, csv_bytes(columns, ([row.get(name) for name in columns] for row in flat)))
 
 
-def flattened(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flattened(row: Row | Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """A row without tables inside.
 
     >>> flattened({"method": "cdf", "honest": {"mean": 0.87, "seeds": 20}, "sizes": [1, 2]})
     {'method': 'cdf', 'honest_mean': 0.87, 'honest_seeds': 20, 'sizes': '[1, 2]'}
     """
     flat: dict[str, Any] = {}
-    for name, value in row.items():
+    for name, value in (plain(row.columns()) if isinstance(row, Row) else row).items():
         if isinstance(value, Mapping):
             flat |= flattened(value, f"{before}{name}_")
         else:
-            flat[f"{before}{name}"] = json.dumps(plain(value)) if isinstance(value, list | tuple) else value
+            flat[f"{before}{name}"] = json.dumps(value) if isinstance(value, list) else value
     return flat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from tadropedge.data import load_dataset
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import lookup
 from tadropedge.paper.recipe import Recipe
+from tadropedge.paper.rows import Row
+from tadropedge.publish.tables import Table as Table
 from tadropedge.search.study import open_storage
 
 REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "not reproduced", "cannot be as stated"
@@ -40,38 +42,28 @@ class Verdict:
 class Item:
     """What an item found.
 
-    ``rows`` are plain values (numbers, strings, lists, tables of them), one row of the item's csv each; NaN is None.
-    ``figures`` maps the stem of a file to the bytes of a PNG. ``notes`` explain, one sentence each. An item that was
-    run in parts is not ``complete`` until the last of them. ``run`` holds what depends on the run alone, such as the
-    ``seconds`` of its parts.
+    ``rows`` are of the kinds that the item's module names in ``ROWS``. ``figures`` maps the stem of a file to the
+    bytes of a PNG. ``notes`` explain, one sentence each. An item that was run in parts is not ``complete`` until the
+    last of them. ``run`` holds what depends on the run alone, such as the seconds of its parts.
 
     A module of an item may have a function ``tables(rows) -> list[Table]`` that shows the rows on a page.
     """
 
-    rows: list[dict[str, Any]]
-    verdicts: list[Verdict]
-    figures: dict[str, bytes] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    rows: Sequence[Row]
+    verdicts: Sequence[Verdict]
+    figures: Mapping[str, bytes] = field(default_factory=dict)
+    notes: Sequence[str] = ()
     complete: bool = True
-    run: dict[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table on a page: words only."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-def _silent(phase: str, done: int, total: int) -> None:
+def silent(phase: str, done: int, total: int) -> None:
     """No progress display."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Where an item is run: its recipe, a folder for what must survive a kill, a device and the data.
+    """Where an item is run: its recipe, a folder for what must survive an interruption, a device and the data.
 
     Everything random follows from ``seed``. ``report(phase, done, total)`` shows progress. ``parts`` names the parts
     to be run of an item that has them; none named is all.
@@ -82,7 +74,7 @@ class Bench:
     device: str = "cpu"
     root: Path | None = None
     seed: int = 0
-    report: Report = _silent
+    report: Report = silent
     parts: tuple[str, ...] = ()
 
     def dataset(self, name: str, **options: Any) -> Dataset:
@@ -91,7 +83,7 @@ class Bench:
 
     @property
     def cache_dir(self) -> Path:
-        """Where edge weights are kept between runs."""
+        """Where edge scores are kept between runs."""
         return self.folder / "cache"
 
     def storage(self, part: str = "") -> optuna.storages.BaseStorage:

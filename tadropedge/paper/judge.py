@@ -1,19 +1,26 @@
-"""From measurements to verdicts: means with standard errors, and the word for a claim that holds or does not."""
+"""From measurements to verdicts: means with standard errors, paired differences, and the word for a claim."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from tadropedge.comparison.statistics import ALPHA, holm, mean_interval, paired_difference
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Verdict
+from tadropedge.paper.rows import OPTIONAL, K, Measured
+from tadropedge.search.study import Finished
 
-# DropEdge as an adaptive strategy is compared with it, where nothing is trained.
+# The two kinds of DropEdge that an adaptive strategy is compared with, in trainings and where nothing is trained.
+BUDGETS = {"same_p": "at the same p", "same_budget": "with the same expected number of kept edges"}
 HOW = {"same_p": "at the same p", "same_budget": "that keeps as many edges"}
 CLEAR = 2.0  # standard errors from zero that a difference must lie to count
 
-Numbers = Sequence[float] | npt.NDArray[np.float64]
+Array = npt.NDArray[np.float64]
+Numbers = Sequence[float] | Array
 
 
 def judged(claim: str, holds: bool, reason: str) -> Verdict:
@@ -25,6 +32,16 @@ def judged(claim: str, holds: bool, reason: str) -> Verdict:
     return Verdict(claim, REPRODUCED if holds else NOT_REPRODUCED, reason)
 
 
+def judged_by_laplacian(claim: str, found: Mapping[str, tuple[bool, str]], between: str = "; ") -> Verdict:
+    """A claim that holds where it holds with one of the Laplacians: the paper does not say which it used.
+
+    >>> judged_by_laplacian("2 < 3", {"combinatorial": (True, "yes"), "normalized": (False, "no")})
+    Verdict(claim='2 < 3', status='reproduced', reason='combinatorial Laplacian: yes; normalized Laplacian: no')
+    """
+    said = between.join(f"{laplacian} Laplacian: {words}" for laplacian, (_, words) in found.items())
+    return judged(claim, any(holds for holds, _ in found.values()), said)
+
+
 def counted(claim: str, measured: object, printed: object, reason: str) -> Verdict:
     """A claim that the files decide by themselves: where they say something else, it cannot be as stated.
 
@@ -34,18 +51,18 @@ def counted(claim: str, measured: object, printed: object, reason: str) -> Verdi
     return Verdict(claim, REPRODUCED if measured == printed else IMPOSSIBLE, reason)
 
 
-def mean_and_error(values: Numbers) -> tuple[float, float]:
+def mean_and_error(values: Numbers) -> Measured:
     """The mean of independent measurements and its standard error.
 
     >>> mean_and_error([1.0, 3.0])
-    (2.0, 1.0)
+    Measured(value=2.0, error=1.0)
     """
     array = np.asarray(values, dtype=np.float64)
     error = float(array.std(ddof=1) / np.sqrt(len(array))) if len(array) > 1 else float("nan")
-    return float(array.mean()), error
+    return Measured(float(array.mean()), error)
 
 
-def ranking(scores: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_]) -> float:
+def ranking(scores: Array, positive: npt.NDArray[np.bool_]) -> float:
     """The probability that a random positive outranks a random negative, ties halved (the area under the ROC curve).
 
     >>> ranking(np.array([0.1, 0.2, 0.9]), np.array([False, True, True]))
@@ -55,3 +72,95 @@ def ranking(scores: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_]) ->
     below = np.searchsorted(ascending, scores[positive], side="left")
     up_to = np.searchsorted(ascending, scores[positive], side="right")
     return float((below + up_to).mean() / (2 * len(ascending)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A mean over fresh seeds and its 95 % interval; None is unknown."""
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    seeds: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """A paired difference, its 95 % interval and its corrected p-value; None where nothing is decided."""
+
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+
+    @property
+    def sign(self) -> int:
+        """+1 or −1 where the difference is surely above or below zero, else 0."""
+        if self.p_value is None or self.difference is None or self.p_value > ALPHA:
+            return 0
+        return int(np.sign(self.difference))
+
+
+def accuracies(runs: Iterable[Finished]) -> Array:
+    """The test accuracy of each training, ``[S]``; NaN where it failed."""
+    return np.array([run.test_accuracy for run in runs], dtype=np.float64)
+
+
+def summary(values: Array) -> Summary:
+    """Mean and 95 % interval of ``values [S]``; None where fewer than two numbers are known."""
+    known = int((~np.isnan(values)).sum())
+    if known < 2:
+        return Summary(seeds=known)
+    interval = mean_interval(values)
+    return Summary(mean=interval.mean, low=interval.low, high=interval.high, seeds=interval.count)
+
+
+def gaps(pairs: Mapping[K, tuple[Array, Array]]) -> dict[K, Gap]:
+    """Value minus reference for each key, with a p-value corrected by Holm's rule over all keys.
+
+    Where fewer than two pairs are finite nothing is decided: every number of such a gap is None.
+
+    >>> one = np.array([0.83, 0.85, 0.84])
+    >>> found = gaps({"cdf": (one, one - 0.02), "cutoff": (one, one[::-1])})
+    >>> round(found["cdf"].difference, 6), found["cdf"].p_value, found["cutoff"].p_value
+    (0.02, 0.5, 1.0)
+    """
+    found = {
+        key: paired_difference(ours, theirs) if (~np.isnan(ours - theirs)).sum() > 1 else None
+        for key, (ours, theirs) in pairs.items()
+    }
+    # An undecided gap counts in the correction, as one that says nothing.
+    corrected = holm([1.0 if gap is None else gap.p_value for gap in found.values()])
+    return {
+        key: Gap() if gap is None else Gap(difference=gap.mean, low=gap.low, high=gap.high, p_value=float(p_value))
+        for (key, gap), p_value in zip(found.items(), corrected, strict=True)
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Against:
+    """The differences of a strategy to both kinds of DropEdge; DropEdge itself has none."""
+
+    same_p: Annotated[Gap | None, OPTIONAL] = None
+    same_budget: Annotated[Gap | None, OPTIONAL] = None
+
+    def at(self, budget: str) -> Gap | None:
+        """The difference ``"same_p"`` or ``"same_budget"``."""
+        return self.same_p if budget == "same_p" else self.same_budget
+
+    @classmethod
+    def of(cls, found: Mapping[K, tuple[Array, Array, Array]]) -> dict[K, Against]:
+        """From ``(ours, DropEdge at the same p, DropEdge at the same budget)``, each ``[S]``, for each key."""
+        same_p = gaps({key: (ours, theirs) for key, (ours, theirs, _) in found.items()})
+        same_budget = gaps({key: (ours, theirs) for key, (ours, _, theirs) in found.items()})
+        return {key: cls(same_p=same_p[key], same_budget=same_budget[key]) for key in found}
+
+
+def told(found: Sequence[Gap]) -> str:
+    """How many differences are above, below and undecided.
+
+    >>> told([Gap(difference=0.1, p_value=0.01), Gap(difference=0.1, p_value=0.5)])
+    'surely above in 1, surely below in 0, undecided in 1 of 2'
+    """
+    above, below, undecided = (sum(gap.sign == sign for gap in found) for sign in (1, -1, 0))
+    return f"surely above in {above}, surely below in {below}, undecided in {undecided} of {len(found)}"

@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from tadropedge.diagnostics import ErrorModel
 from tadropedge.diagnostics.relative_error import spectral_norm
 from tadropedge.graph import Graph
-from tadropedge.paper.judge import mean_and_error
+from tadropedge.paper.judge import Array, mean_and_error
+from tadropedge.paper.rows import Measured, Number, Row
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import shift_operator
 from tadropedge.strategies import keep_probabilities
 
-Array = npt.NDArray[np.float64]
-
 AT_ONCE = 2**24  # numbers of a batch of dense operators
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subgraphs(Row):
+    """The subgraphs of one strategy on a family of graphs.
+
+    Norms are medians over draws. Ratios, ours over DropEdge's, are geometric means; their errors are those of their
+    logarithms, over graphs, or over draws where there is one graph.
+    """
+
+    part: Literal["subgraphs"] = "subgraphs"
+    family: str
+    graphs: int
+    nodes: int
+    normalization: str
+    keep_prob: float
+    draws: int
+    smallest_sum: float
+    strategy: str
+    kept_share: float
+    error_norm: float
+    error_norm_same_p: float
+    error_norm_same_budget: float
+    below_one: float
+    unexplained: float
+    relative_ratio_same_p: Number
+    relative_ratio_same_budget: Number
+    absolute_ratio_same_p: Number
+    absolute_ratio_same_budget: Number
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One graph with the weights its strategies use."""
+    """One graph with the scores its strategies use."""
 
     family: str
     graph: Graph
-    weights: Tensor
+    scores: Tensor
     gamma: float | str = "auto"
 
     def probabilities(self, strategy: str, p: float) -> Tensor:
         """The keep probabilities ``[M]`` of a strategy with default probability p."""
-        return keep_probabilities(self.weights, keep_prob=p, strategy=strategy, gamma=self.gamma)
+        return keep_probabilities(self.scores, keep_prob=p, strategy=strategy, gamma=self.gamma)
 
 
 def largest_component(graph: Graph) -> Graph:
@@ -74,63 +101,65 @@ def distances(model: ErrorModel, case: Case, prob: Tensor, normalization: str, d
     return Distances(relative, absolute, unexplained)
 
 
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """The subgraphs of a strategy on one graph, and those of both kinds of DropEdge, drawn with the same coins."""
+
+    kept: float
+    own: Distances
+    same_p: Distances
+    same_budget: Distances
+
+
 def compare(
-    cases: Sequence[Case], strategies: Sequence[str], normalization: str, p: float, draws: Sequence[int]
-) -> list[dict[str, Any]]:
+    make: Callable[[], Sequence[Case]], strategies: Sequence[str], normalization: str, p: float, draws: Sequence[int]
+) -> list[Subgraphs]:
     """One row for each strategy on a family of graphs."""
-    measured: dict[str, list[dict[str, Distances]]] = {strategy: [] for strategy in strategies}
-    kept: dict[str, list[float]] = {strategy: [] for strategy in strategies}
+    cases = make()
+    found: dict[str, list[Sampled]] = {strategy: [] for strategy in strategies}
     sums = []
     for case in cases:
-        whole = shift_operator(case.graph, normalization=normalization, dtype=torch.float64)
-        model = ErrorModel(whole)
+        model = ErrorModel(shift_operator(case.graph, normalization=normalization, dtype=torch.float64))
         sums.append(model.smallest_sum)
-        uniform = distances(model, case, torch.full_like(case.weights, p), normalization, draws)
+        uniform = distances(model, case, torch.full_like(case.scores, p), normalization, draws)
         for strategy in strategies:
             prob = case.probabilities(strategy, p)
-            level = torch.full_like(prob, float(prob.mean()))
-            kept[strategy].append(float(prob.mean()))
-            measured[strategy].append(
-                {
-                    "own": distances(model, case, prob, normalization, draws),
-                    "same_p": uniform,
-                    "same_budget": distances(model, case, level, normalization, draws),
-                }
+            kept = float(prob.mean())
+            own, level = (
+                distances(model, case, one, normalization, draws) for one in (prob, torch.full_like(prob, kept))
             )
-    shared = {
-        "part": "subgraphs",
-        "family": cases[0].family,
-        "graphs": len(cases),
-        "nodes": cases[0].graph.num_nodes,
-        "normalization": normalization,
-        "keep_prob": p,
-        "draws": len(draws),
-        "smallest_sum": min(sums),
-    }
+            found[strategy].append(Sampled(kept, own, uniform, level))
     return [
-        {**shared, "strategy": strategy, "kept_share": float(np.mean(kept[strategy])), **summary(measured[strategy])}
-        for strategy in strategies
+        Subgraphs(
+            family=cases[0].family,
+            graphs=len(cases),
+            nodes=cases[0].graph.num_nodes,
+            normalization=normalization,
+            keep_prob=p,
+            draws=len(draws),
+            smallest_sum=min(sums),
+            strategy=strategy,
+            kept_share=float(np.mean([one.kept for one in graphs])),
+            error_norm=_median([one.own.relative for one in graphs]),
+            error_norm_same_p=_median([one.same_p.relative for one in graphs]),
+            error_norm_same_budget=_median([one.same_budget.relative for one in graphs]),
+            below_one=float((np.concatenate([one.own.relative for one in graphs]) < 1).mean()),
+            unexplained=float(np.concatenate([one.own.unexplained for one in graphs]).mean()),
+            relative_ratio_same_p=_ratio(graphs, lambda one: one.own.relative / one.same_p.relative),
+            relative_ratio_same_budget=_ratio(graphs, lambda one: one.own.relative / one.same_budget.relative),
+            absolute_ratio_same_p=_ratio(graphs, lambda one: one.own.absolute / one.same_p.absolute),
+            absolute_ratio_same_budget=_ratio(graphs, lambda one: one.own.absolute / one.same_budget.absolute),
+        )
+        for strategy, graphs in found.items()
     ]
 
 
-def summary(graphs: Sequence[Mapping[str, Distances]]) -> dict[str, Any]:
-    """Medians of ‖E‖, and ratios of ours to DropEdge's as geometric means with standard errors of their logarithms.
+def _median(values: Sequence[Array]) -> float:
+    return float(np.median(np.concatenate(values)))
 
-    ‖E‖ has a long tail, as sums of eigenvalues nearly vanish, so means of logarithms are compared. The error is that
-    over graphs, or over draws where there is one graph.
-    """
-    every = {name: np.concatenate([graph[name].relative for graph in graphs]) for name in graphs[0]}
-    own = np.concatenate([graph["own"].unexplained for graph in graphs])
-    columns: dict[str, Any] = {
-        "error_norm": float(np.median(every["own"])),
-        "error_norm_same_p": float(np.median(every["same_p"])),
-        "error_norm_same_budget": float(np.median(every["same_budget"])),
-        "below_one": float((every["own"] < 1).mean()),
-        "unexplained": float(own.mean()),
-    }
-    for kind in ("relative", "absolute"):
-        for how in ("same_p", "same_budget"):
-            logs = [np.log(getattr(graph["own"], kind) / getattr(graph[how], kind)) for graph in graphs]
-            mean, error = mean_and_error([log.mean() for log in logs] if len(logs) > 1 else logs[0])
-            columns |= {f"{kind}_ratio_{how}": float(np.exp(mean)), f"{kind}_ratio_{how}_error": error}
-    return columns
+
+def _ratio(graphs: Sequence[Sampled], ratio: Callable[[Sampled], Array]) -> Measured:
+    """A geometric mean: ‖E‖ has a long tail, as sums of eigenvalues nearly vanish."""
+    logs = [np.log(ratio(one)) for one in graphs]
+    mean = mean_and_error([log.mean() for log in logs] if len(logs) > 1 else logs[0])
+    return Measured(float(np.exp(mean.value)), mean.error)

@@ -9,6 +9,7 @@ from typing import Any
 from tadropedge.paper.document import Document, Entry
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, STATUSES, Verdict
 from tadropedge.paper.recipe import load_recipe
+from tadropedge.publish.tables import markdown
 
 MARKS = dict(zip(STATUSES, ("✔", "✘", "⚠"), strict=True))
 HEADINGS = {REPRODUCED: "What holds", NOT_REPRODUCED: "What does not", IMPOSSIBLE: "What cannot be as stated"}
@@ -19,6 +20,7 @@ PROTOCOLS = [
     "at the same expected number of kept edges (Table 2: with the competitors); 95 % t-intervals, p-values corrected "
     "by Holm's rule.",
 ]
+RUN = ("item", "what", "seed", "seconds", "where", "commit")
 QUICK = "**Quick preset: far fewer trials, seeds and epochs than the paper. Too few to judge.**"
 
 
@@ -46,10 +48,8 @@ def readme(document: Document) -> str:
         told = [f"* **{name}**: {'; '.join(words)}." for name, words in found.items() if words]
         if told:
             lines += [f"## {MARKS[status]} {heading}", "", *told, ""]
-    lines += ["## Runs", "", "| item | what | seed | seconds | where | commit |", "|" + "---|" * 6]
-    for name, entry in document.items():
-        lines.append(f"| {' | '.join(_cell(str(word)) for word in _run(name, entry))} |")
-    return "\n".join(lines) + "\n"
+    runs = markdown(RUN, [_run(name, entry) for name, entry in document.items()], left=range(len(RUN)))
+    return "\n".join([*lines, "## Runs", "", *runs]) + "\n"
 
 
 def claims(document: Document) -> str:
@@ -58,11 +58,13 @@ def claims(document: Document) -> str:
     >>> claims({}).splitlines()[0]
     '# Every claim, judged'
     """
-    lines = ["# Every claim, judged", "", *PROTOCOLS, "", "| item | claim | verdict | why |", "|---|---|---|---|"]
-    for name, entry in document.items():
-        for verdict in entry.verdicts:
-            words = (name, verdict.claim, f"{MARKS[verdict.status]} {verdict.status}", verdict.reason)
-            lines.append(f"| {' | '.join(_cell(word) for word in words)} |")
+    rows = [
+        (name, verdict.claim, f"{MARKS[verdict.status]} {verdict.status}", verdict.reason)
+        for name, entry in document.items()
+        for verdict in entry.verdicts
+    ]
+    table = markdown(("item", "claim", "verdict", "why"), rows, left=range(4))
+    lines = ["# Every claim, judged", "", *PROTOCOLS, "", *table]
     for name, entry in document.items():
         if entry.notes:
             lines += ["", f"## Notes on {name}", "", *(f"* {' '.join(note.split())}" for note in entry.notes)]
@@ -127,8 +129,3 @@ def _places(places: Sequence[str]) -> str:
     return " and ".join(
         f"{machine} (commit{'s' * (len(all_) > 1)} {', '.join(all_)})" for machine, all_ in commits.items()
     )
-
-
-def _cell(words: str) -> str:
-    """Words that stay inside one cell of a table."""
-    return " ".join(words.split()).replace("|", "\\|")

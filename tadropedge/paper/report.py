@@ -1,24 +1,20 @@
-"""``report.html`` of the paper's items: measured beside printed, a verdict on every claim, the pictures, the runs.
-
-Like the page of a comparison it is self-contained: no script, no request, pictures as data URIs.
-"""
+"""``report.html`` of the paper's items: measured beside printed, a verdict on every claim, the pictures, the runs."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
-from tadropedge.comparison.report import shown
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
+from tadropedge.paper.rows import Row
+from tadropedge.publish.page import embedded, run_lines
+from tadropedge.publish.page import render as render_page
+from tadropedge.publish.wording import shown
 
 CLASSES = dict(zip(STATUSES, ("holds", "fails", "impossible"), strict=True))
 LONGEST = 60  # rows of a table that is not folded away
@@ -31,10 +27,10 @@ def write_page(document: Document, folder: Path) -> Path:
 
 def render(document: Document, figures: Path) -> str:
     """The page as text; a picture that is not in ``figures`` is named instead."""
-    source = resources.files("tadropedge.paper").joinpath("report.html.j2").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(source)
     verdicts = [verdict for entry in document.values() for verdict in entry.verdicts]
-    return page.render(
+    return render_page(
+        "paper/report.html.j2",
+        heading="The paper, reproduced",
         counts=_counts(verdicts),
         quick=[name for name, entry in document.items() if entry.run.get("quick")],
         items=[_item(name, entry, figures) for name, entry in document.items()],
@@ -49,14 +45,14 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "title": recipe.title,
         "claim": recipe.claim,
         "cells": entry.run.get("cells", ""),
-        "missing": "" if entry.complete else _there(entry.run),
+        "complete": entry.complete,
         "counts": [counted for counted in _counts(entry.verdicts) if counted[-1]],
         "verdicts": [(v.claim, v.status, CLASSES[v.status], v.reason) for v in entry.verdicts],
-        "pictures": [(file, _data(figures / file)) for file in entry.figures],
+        "pictures": [(path.name, embedded(path)) for path in (figures / file for file in entry.figures)],
         "tables": _tables(name, entry.rows),
         "notes": entry.notes,
         "seconds_of": _seconds(entry.run.get("seconds_of", {})),
-        "run": [(key, shown(value)) for key, value in entry.run.items() if key not in ("seconds_of", "quick")],
+        "run": run_lines({key: value for key, value in entry.run.items() if key not in ("seconds_of", "quick")}),
     }
 
 
@@ -65,12 +61,7 @@ def _counts(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
     return [(status, CLASSES[status], sum(v.status == status for v in verdicts)) for status in STATUSES]
 
 
-def _there(run: Mapping[str, Any]) -> str:
-    """How much there is of an item that is not complete."""
-    return f"{run['cells']} cells" if "cells" in run else "only some parts"
-
-
-def _tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def _tables(name: str, rows: Sequence[Row]) -> list[Table]:
     """The tables of an item as its module shows them, else its rows as they are."""
     if not rows:
         return []
@@ -94,7 +85,3 @@ def _seconds(parts: Mapping[str, Mapping[str, float]]) -> Table | None:
     sums = [sum(table.get(phase, 0.0) for table in parts.values()) for phase in phases]
     rows.append(["all", *(f"{value:.1f}" for value in sums), f"{sum(sums):.1f}"])
     return Table("seconds", ["part", *phases, "together"], rows)
-
-
-def _data(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode() if path.is_file() else ""

@@ -1,13 +1,12 @@
 """The driver: run items of the paper and keep everything they gave in one folder.
 
-``results.json``, one csv an item, ``figures/``, ``report.html``, ``README.md`` and ``claims.md`` are written after each
-item, each in one step. Trainings and measurements live in ``studies/``, edge weights in ``cache/``: killed at any
-moment, the same call goes on.
+``results.json``, one csv per item, ``figures/``, ``report.html``, ``README.md`` and ``claims.md`` are written after
+each item, each in one step. Trainings and measurements live in ``studies/``, edge scores in ``cache/``: if a run is
+interrupted, the same call resumes it.
 """
 
 from __future__ import annotations
 
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -15,25 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy
-import torch
-
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
-from tadropedge.paper.item import Bench, Item, Report, Verdict
+from tadropedge.paper.item import Bench, Item, Report, Verdict, silent
 from tadropedge.paper.readme import claims, readme
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.registry import ITEMS, item_module, named_items
 from tadropedge.paper.report import write_page
-from tadropedge.provenance import commit, machine
+from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
-
-
-def _silent_report(phase: str, done: int, total: int) -> None:
-    """No progress display."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class Run:
     parts: Sequence[str] = ()
     again: bool = False
     command: str = "tadropedge reproduce"
-    report: Report = _silent_report
+    report: Report = silent
     say: Callable[[str], None] = print
 
 
@@ -148,14 +139,5 @@ def _run_info(found: Item, recipe: Recipe, run: Run, started: float) -> dict[str
         **found.run,
         "seed": run.seed,
         "fingerprint": recipe.fingerprint,
-        "commit": commit(),
-        "machine": machine(run.device),
-        "device": run.device,
-        "command": run.command,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
+        **run_label(run.device, run.command),
     }

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy.stats import spearmanr
 from torch import Tensor
@@ -24,27 +23,81 @@ from tadropedge.diagnostics import (
 )
 from tadropedge.diagnostics.relative_error import spectral_norm
 from tadropedge.nn.filters import filter_taps
+from tadropedge.paper.item import Bench
+from tadropedge.paper.judge import Array
+from tadropedge.paper.rows import WITHOUT_NAME, Row
+from tadropedge.paper.trainings import laboratory
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import shift_operator
-from tadropedge.training.config import Architecture, Trial
-from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.config import Trial
 
-Array = npt.NDArray[np.float64]
 Taps = list[Tensor]  # of each layer [F_ℓ, F_(ℓ−1), K + 1]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """What the theorem's constant is made of, for filters scaled to |h| ≤ 1 on the spectra at hand."""
+
+    C_L: float
+    definition_over_slope: float
+    delta: float
+    largest_response: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """The bound beside what is measured over the draws, and whether ‖E‖ ranks the subgraphs."""
+
+    error_norm: float
+    below_one: float
+    change: float
+    largest_change: float
+    bound: float
+    least_ratio: float
+    median_ratio: float
+    informative: float
+    rank_correlation: float
+    rank_correlation_plain: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters(Row):
+    """Trained filters of one graph, and how far the subgraphs of one way of dropping move their outputs."""
+
+    part: Literal["network"] = "network"
+    family: str = "source-localization"
+    graph: int
+    nodes: int
+    normalization: str
+    keep_prob: float
+    draws: int
+    layers: int
+    method: str
+    kept_share: float
+    accuracy: float
+    C_sigma: float = 1.0
+    constants: Annotated[Constants, WITHOUT_NAME]
+    moved: Annotated[Moved, WITHOUT_NAME]
+
+
 def trained_taps(
-    dataset: Dataset, layers: int, hidden: int, order: int, normalizations: Sequence[str], epochs: int, seed: int
-) -> list[tuple[Taps, float]]:
-    """Train one order-K GCNN for each normalisation; the taps of each, float64, and its test accuracy."""
-    laboratory = Laboratory(dataset, Architecture("gcnn", layers, hidden, {"order": order}), epochs)
-    trials = [Trial.of(normalization=name, dropout=0.0, seed=seed) for name in normalizations]
+    bench: Bench, dataset: Dataset, layers: int, settings: Mapping[str, Any]
+) -> list[tuple[str, Taps, float]]:
+    """Train one order-K GCNN for each normalisation: its name, the taps, float64, and the test accuracy.
+
+    ``settings`` are ``hidden``, ``order`` and ``normalizations``.
+    """
+    sizes = {name: settings[name] for name in ("hidden", "order")}
+    here = laboratory(bench, dataset, "gcnn", layers=layers, **sizes)
+    kinds = settings["normalizations"]
+    trials = [Trial.of("original", normalization=kind, dropout=0.0, seed=bench.seed) for kind in kinds]
     found = []
-    for outcome in laboratory.train(trials, keep_state=True):
+    for kind, outcome in zip(kinds, here.train(trials, keep_state=True), strict=True):
         state = {name: torch.from_numpy(value).double() for name, value in (outcome.state or {}).items()}
-        found.append(
-            ([taps.to(dataset.device) for taps in filter_taps(state, layers, order)], outcome.kept["test_accuracy"])
-        )
+        taps = [one.to(dataset.device) for one in filter_taps(state, layers, settings["order"])]
+        found.append((kind, taps, outcome.kept["test_accuracy"]))
     return found
 
 
@@ -80,7 +133,27 @@ class Movement:
     most: Tensor
     bound: Tensor
     trivial: float
-    constants: dict[str, float]
+    constants: Constants
+
+    @property
+    def summary(self) -> Moved:
+        """What a row holds of it."""
+        measured = (self.error, self.plain, self.change, self.most, self.bound)
+        error, plain, change, most, bound = (value.cpu().numpy() for value in measured)
+        # Of the signal that moves most in each draw; outputs of dead units do not change at all.
+        ratio = bound / np.maximum(most, np.finfo(float).eps)
+        return Moved(
+            error_norm=float(np.median(error)),
+            below_one=float((error < 1).mean()),
+            change=float(change.mean()),
+            largest_change=float(most.max()),
+            bound=float(np.median(bound)),
+            least_ratio=float(ratio.min()),
+            median_ratio=float(np.median(ratio)),
+            informative=float((bound < self.trivial).mean()),
+            rank_correlation=_rank_correlation(error, change),
+            rank_correlation_plain=_rank_correlation(plain, change),
+        )
 
 
 def movement(
@@ -104,14 +177,14 @@ def movement(
     moved = feature_norm(features(fitted, signals, others) - features(fitted, signals, whole[None]))
     widths = [layer.shape[0] for layer in fitted]
     bound = [theorem_constant(C_L, widths, graph.num_nodes, float(each)) for each in delta]
-    constants = {
-        "C_L": C_L,
-        "definition_over_slope": by_pairs / by_slope,
-        "delta": float(delta.mean()),
-        "largest_response": max(largest),
-        "lowest": low,
-        "highest": high,
-    }
+    constants = Constants(
+        C_L=C_L,
+        definition_over_slope=by_pairs / by_slope,
+        delta=float(delta.mean()),
+        largest_response=max(largest),
+        lowest=low,
+        highest=high,
+    )
     change = moved / feature_norm(signals)  # [D, B]
     return Movement(
         error=found.norm,
@@ -128,27 +201,6 @@ def _slopes(taps: Tensor, values: Tensor) -> float:
     """The largest |λ h'(λ)| of any filter at the eigenvalues themselves."""
     k = torch.arange(taps.shape[-1], dtype=torch.float64, device=taps.device)
     return float((taps * k @ values ** k[:, None]).abs().max())
-
-
-def movement_row(found: Movement) -> dict[str, Any]:
-    """One row: the constants, the bound beside what is measured, and whether ‖E‖ ranks the subgraphs."""
-    measured = (found.error, found.plain, found.change, found.most, found.bound)
-    error, plain, change, most, bound = (value.cpu().numpy() for value in measured)
-    # Of the signal that moves most in each draw; outputs of dead units do not change at all.
-    ratio = bound / np.maximum(most, np.finfo(float).eps)
-    return {
-        **found.constants,
-        "error_norm": float(np.median(error)),
-        "below_one": float((error < 1).mean()),
-        "change": float(change.mean()),
-        "largest_change": float(most.max()),
-        "bound": float(np.median(bound)),
-        "least_ratio": float(ratio.min()),
-        "median_ratio": float(np.median(ratio)),
-        "informative": float((bound < found.trivial).mean()),
-        "rank_correlation": _rank_correlation(error, change),
-        "rank_correlation_plain": _rank_correlation(plain, change),
-    }
 
 
 def _rank_correlation(first: Array, second: Array) -> float:

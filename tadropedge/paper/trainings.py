@@ -1,4 +1,4 @@
-"""Trainings of an item: resumed after a kill and counted together.
+"""Trainings of an item: they resume after an interruption, and are counted and timed together.
 
 Every study carries a digest of what decides its outcomes. So a recipe that was changed finds an empty place, and one
 that asks for more trials or seeds keeps what is finished.
@@ -10,30 +10,56 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import optuna
 
 from tadropedge.comparison.comparison import LARGEST_BATCH
 from tadropedge.comparison.statistics import honest_rows
+from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
-from tadropedge.method import Method
 from tadropedge.paper.item import Bench
-from tadropedge.search.engine import Job, Table, Train, run_jobs, run_search
+from tadropedge.paper.journal import Journal
+from tadropedge.paper.rows import grouped
+from tadropedge.search.engine import Job, Table, run_jobs, run_search
 from tadropedge.search.protocol import Replicates, adaptive, honest, reference, replicate
 from tadropedge.search.space import Space, Spaces
 from tadropedge.search.study import Finished, Ledger
-from tadropedge.training.config import Trial
+from tadropedge.method import Method
+from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 
 Progress = Callable[[int, int], None]
 
 
+def laboratory(
+    bench: Bench,
+    dataset: Dataset,
+    network: str = "gcn",
+    laplacian: str = "combinatorial",
+    fresh_sizes: tuple[int, int, int] | None = None,
+    **settings: Any,
+) -> Laboratory:
+    """Where an item trains: the recipe's width, epochs and precision, and ``settings`` of the network beside them."""
+    recipe = bench.recipe.settings
+    sizes = {name: recipe[name] for name in ("layers", "hidden", "order") if name in recipe} | settings
+    own = {"order": sizes.pop("order")} if "order" in sizes else {}
+    return Laboratory(
+        dataset,
+        Architecture(network, **sizes, settings=own),
+        recipe["epochs"],
+        laplacian,
+        fresh_sizes=fresh_sizes,
+        precision=recipe.get("precision", "highest"),
+        cache_dir=bench.cache_dir,
+    )
+
+
 @dataclass
-class Tally:
-    """One count of trainings for the whole item, where the work comes in pieces: it never goes backwards.
+class Work:
+    """The trainings of a whole item: one count, which never goes backwards, and one journal of their seconds.
 
     ``total`` is what is planned; a piece that turns out to need ``extra`` trainings raises it.
     """
@@ -44,8 +70,11 @@ class Tally:
     _here: int = 0
     _extra: int = 0
 
+    def __post_init__(self) -> None:
+        self.journal = Journal(self.bench)
+
     def show(self, done_here: int, extra: int = 0) -> None:
-        """Tell how far the current piece has come."""
+        """Report how far the current piece has come."""
         self._here, self._extra = max(self._here, done_here), max(self._extra, extra)
         self.bench.report(self.bench.recipe.name, self.done + self._here, self.total + self._extra)
 
@@ -55,8 +84,46 @@ class Tally:
         self._here = self._extra = 0
         self.show(0)
 
+    def timed(self, part: str, phase: str, before: int = 0, extra: int = 0) -> Progress:
+        """Progress of one phase of a part: seconds are written where something was trained, the count always shown."""
+        seen: list[int] = []
 
-@dataclass(frozen=True, eq=False)
+        def progress(done: int, _: int) -> None:
+            if seen and done > seen[-1]:  # the first call says what was there before
+                self.journal.lap(part, phase)
+            seen.append(done)
+            self.show(before + done, extra)
+
+        return progress
+
+    def run(self, settings: str) -> dict[str, Any]:
+        """What an item says of its run: how much it trained, in words, how long that took and where."""
+        return {"settings": settings, **self.journal.run}
+
+
+def trainings(methods: Sequence[str], trials: int, seeds: int) -> int:
+    """How many trainings both protocols take: every method, and the reference of those that look at the topology.
+
+    >>> trainings(["dropedge", "cdf"], 100, 20)
+    260
+    """
+    return len(methods) * trials + (len(methods) + sum(map(adaptive, methods))) * seeds
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """What a row keeps of fresh trainings, so that others can be paired with them; None is unknown.
+
+    Entry s is replicate s: its start and split are the same for every search with that seed and those test nodes.
+    ``val_accuracy`` is that of the trial whose settings were chosen.
+    """
+
+    val_accuracy: float | None = None
+    fresh_accuracies: tuple[float | None, ...] | None = None
+    test_nodes: int | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Search:
     """A random search and what follows it, in one laboratory."""
 
@@ -66,75 +133,49 @@ class Search:
     trials: int
     seeds: int
     place: str  # in front of the names of its studies
-    splits: Sequence[int] | None = None  # of the fresh seeds; None: 1, 2, ...
     most_seeds: int = 0  # more of them, up to this number, while a difference is known less well than
     half_width: float = 0.0  # this: what the differences are has no say in it
 
-    @property
-    def count(self) -> int:
-        """How many trainings that is."""
-        return len(self.methods) * self.trials + self._each_seed * self.seeds
-
-    @property
-    def _each_seed(self) -> int:
-        """Trainings of one fresh seed: every method, and the reference of those that look at the topology."""
-        return len(self.methods) + sum(adaptive(method) for method in self.methods)
-
     def run(
-        self,
-        seed: int,
-        storage: optuna.storages.BaseStorage,
-        lap: Callable[[str], None],
-        show: Progress,
-        train: Train | None = None,
-    ) -> tuple[Table, Replicates]:
-        """Both protocols, or what is missing of them; ``lap(phase)`` and ``show(done, extra)`` after each batch.
+        self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool = True
+    ) -> tuple[Table, Replicates] | None:
+        """Both protocols, or what is missing of them; None where that may not be trained ``now``."""
+        with suppress(UnfinishedError):
+            found = self._run(work, storage, part, now)
+            work.finish()
+            return found
+        return None
 
-        ``extra`` counts the trainings beyond ``count``: those of the seeds that were added.
-        """
-        train = train or self.laboratory.train
-        laboratory, settings = self.laboratory, self.laboratory.settings
+    def _run(self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool) -> tuple[Table, Replicates]:
+        laboratory, seed = self.laboratory, work.bench.seed
+        settings = laboratory.settings
         spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
         content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
         name = f"{self.place}/{digest(settings, content, seed)}"
-        batch = min(LARGEST_BATCH, laboratory.fitting())
+        train = laboratory.train if now else no_training
+        batch = largest_batch(laboratory)
+
+        def progress(phase: str, before: int, extra: int = 0) -> Progress | None:
+            return work.timed(part, phase, before, extra) if now else None
+
         table: Table = {}
-        for methods in alike(self.methods):  # a kill loses one batch, so networks do not wait for each other
+        # An interruption loses one batch, so networks do not wait for each other.
+        for methods in grouped(self.methods, lambda method: Method.of(method).network).values():
             table |= run_search(
-                train,
-                self.space,
-                methods,
-                self.trials,
-                seed,
-                storage,
-                name=name,
-                settings=settings,
-                batch=batch,
-                progress=_timed(partial(lap, "search"), partial(_shown, show, len(table) * self.trials, 0)),
-            )
-        searched = len(self.methods) * self.trials
-        seeds = self.seeds
+                train, self.space, methods, self.trials, seed, storage,
+                name=name, settings=settings, batch=batch, progress=progress("search", len(table) * self.trials),
+            )  # fmt: skip
         # Fresh splits of other sizes are another experiment: they find an empty place.
-        sizes = laboratory.fresh_sizes
-        place = name if sizes is None else f"{name}/test-{sizes[-1]}"
-        settings = settings if sizes is None else {**settings, "fresh split": list(sizes)}
+        if (sizes := laboratory.fresh_sizes) is not None:
+            name, settings = f"{name}/test-{sizes[-1]}", {**settings, "fresh split": list(sizes)}
+        seeds, planned = self.seeds, trainings(self.methods, 0, self.seeds)
         while True:
-            extra = self._each_seed * (seeds - self.seeds)
+            extra = trainings(self.methods, 0, seeds) - planned
             fresh = honest(
-                train,
-                table,
-                self.space,
-                seeds,
-                seed,
-                storage,
-                laboratory.kept_share,
-                splits=self.splits if self.splits is not None else range(1, seeds + 1),
-                name=place,
-                settings=settings,
-                batch=batch,
-                progress=_timed(partial(lap, "retraining"), partial(_shown, show, searched, extra)),
-                curves=False,
-            )
+                train, table, self.space, seeds, seed, storage, laboratory.kept_share,
+                splits=range(1, seeds + 1), name=name, settings=settings, batch=batch,
+                progress=progress("retraining", len(table) * self.trials, extra), curves=False,
+            )  # fmt: skip
             more = self._seeds_needed(seeds, fresh)
             if more <= seeds:
                 return table, fresh
@@ -151,112 +192,79 @@ class Search:
             return seeds
         return min(self.most_seeds, math.ceil(1.1 * seeds * (widest / self.half_width) ** 2))
 
+    def fresh(self, found: Replicates, method: str) -> Fresh:
+        """What a row keeps of the fresh trainings of a method."""
+        sizes = self.laboratory.fresh_sizes or self.laboratory.dataset.split.sizes
+        val_accuracy = round(found.chosen[method].val_accuracy, 6)
+        return Fresh(val_accuracy, rounded(found.accuracy[method], 6), sizes[-1])
 
-def alike(methods: Sequence[str]) -> list[list[str]]:
-    """The methods by their network: those of one train together.
 
-    >>> alike(["original", "cdf", "fastgcn", "ptdnet"])
-    [['original', 'cdf'], ['fastgcn'], ['ptdnet']]
+def rounded(values: Any, digits: int) -> tuple[float | None, ...]:
+    """Numbers for a row; None for NaN.
+
+    >>> rounded([0.12345, math.nan], 3)
+    (0.123, None)
     """
-    groups: dict[str | None, list[str]] = {}
-    for method in methods:
-        groups.setdefault(Method.of(method).network, []).append(method)
-    return list(groups.values())
-
-
-def nothing(*_: object) -> None:
-    """Nothing is timed or shown where nothing is trained."""
-
-
-def fresh_columns(search: Search, fresh: Replicates, method: str) -> dict[str, Any]:
-    """What a row keeps of the fresh trainings, so that others can be paired with them.
-
-    Entry s is replicate s: its start and split are the same for every search with that seed and those test nodes.
-    """
-    laboratory = search.laboratory
-    accuracies = [None if math.isnan(value) else round(float(value), 6) for value in fresh.accuracy[method]]
-    return {
-        "fresh_accuracies": accuracies,
-        "test_nodes": (laboratory.fresh_sizes or laboratory.dataset.split.sizes)[-1],
-    }
+    return tuple(None if math.isnan(value) else round(float(value), digits) for value in values)
 
 
 class UnfinishedError(TadropedgeError):
     """A training was asked for where none may be run."""
 
 
-def no_training(trials: Sequence[Trial]) -> list[Any]:
+def no_training(trials: Sequence[Trial], **_: object) -> list[Any]:
     """Stands for the trainer where only finished trainings are looked at."""
     raise UnfinishedError(f"{len(trials)} trainings are not finished")
 
 
-@dataclass
+def largest_batch(laboratory: Laboratory) -> int:
+    """How many trials are trained between two writes."""
+    return min(LARGEST_BATCH, laboratory.fitting())
+
+
+@dataclass(kw_only=True)
 class Repeats:
     """Fixed settings, each trained with the same fresh seeds: what the figures are drawn from."""
 
     laboratory: Laboratory
     place: str
     seeds: int
-    seed: int
     fresh_splits: bool = True
     curves: bool = False
     _bases: dict[str, Trial] = field(default_factory=dict)
 
-    def add(self, label: str, base: Trial) -> Trial:
-        """Train ``base`` too, under a name."""
-        # With every setting of the network named: the place of the trainings says them all.
-        self._bases[label] = base.but(**self.laboratory.architecture.settings_of(base))
-        return self._bases[label]
+    def add(self, label: str, base: Trial) -> float:
+        """Train ``base`` too, under a name; return the share of edges that it keeps."""
+        self._bases[label] = base
+        return self.laboratory.kept_share(base)
 
-    def add_reference(self, label: str, base: Trial) -> Trial:
+    def add_reference(self, label: str, base: Trial) -> None:
         """Train DropEdge with the settings and the expected kept share of ``base``, under a name."""
-        return self.add(label, reference(base, round(self.laboratory.kept_share(base), 6)))
+        self._bases[label] = reference(base, round(self.laboratory.kept_share(base), 6))
 
-    def run(
-        self, storage: optuna.storages.BaseStorage, lap: Callable[[str], None], show: Callable[[int], None]
-    ) -> dict[str, list[Finished]]:
-        """The finished trainings by name, replicate by replicate; what the storage holds is not run again.
-
-        ``lap("training")`` and ``show(done)`` are called after each batch.
-        """
-        settings = {"seed": self.seed, **self.laboratory.settings}
+    def run(self, work: Work, storage: optuna.storages.BaseStorage, part: str) -> dict[str, list[Finished]]:
+        """The finished trainings by name, replicate by replicate; what the storage holds is not run again."""
+        seed = work.bench.seed
+        settings = {"seed": seed, **self.laboratory.settings}
+        splits = range(1, self.seeds + 1) if self.fresh_splits else [0] * self.seeds
         jobs: dict[str, list[Job]] = {}
         for label, base in self._bases.items():
-            told = {name: value for name, value in base.flat().items() if name != "keep_ratio"}
-            space = Space.of({name: [value] for name, value in told.items()})
+            # Every setting of the network is named, so that the place of the trainings says them all.
+            base = base.but(**self.laboratory.architecture.settings_of(base))
+            space = Space.of({name: [value] for name, value in base.flat().items() if name != "keep_ratio"})
             own = {**settings, "keep_ratio": base.keep_ratio, "curves": self.curves}
-            name = f"{self.place}/{label}/{digest(own, space.table(), self.seed)}"
+            name = f"{self.place}/{label}/{digest(own, space.table(), seed)}"
             ledger = Ledger(storage, name, base.method, space, own)
-            splits = range(1, self.seeds + 1) if self.fresh_splits else [0] * self.seeds
-            jobs[label] = [Job(ledger, s, replicate(base, self.seed, s, split)) for s, split in enumerate(splits)]
-        everything = [job for group in zip(*jobs.values(), strict=True) for job in group]
-        batch = min(LARGEST_BATCH, self.laboratory.fitting())
+            jobs[label] = [Job(ledger, s, replicate(base, seed, s, split)) for s, split in enumerate(splits)]
         run_jobs(
             self.laboratory.train,
-            everything,
-            batch=batch,
-            progress=_timed(partial(lap, "training"), show),
+            [job for group in zip(*jobs.values(), strict=True) for job in group],
+            batch=largest_batch(self.laboratory),
+            progress=work.timed(part, "training"),
             curves=self.curves,
         )
+        work.finish()
         return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
-
-
-def _timed(lap: Callable[[], None], show: Callable[[int], None]) -> Progress:
-    """Progress that calls ``lap`` where something was trained, and ``show`` always."""
-    seen: list[int] = []
-
-    def progress(done: int, _: int) -> None:
-        if seen and done > seen[-1]:  # the first call tells what was there before
-            lap()
-        seen.append(done)
-        show(done)
-
-    return progress
-
-
-def _shown(show: Progress, before: int, extra: int, done: int) -> None:
-    """Progress of a phase, told as progress of the search it belongs to."""
-    show(before + done, extra)
 
 
 def digest(settings: Mapping[str, object], space: Mapping[str, object], seed: int) -> str:

@@ -4,8 +4,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const canvas = document.getElementById("graph"), pen = canvas.getContext("2d");
 const slider = document.getElementById("threshold"), count = document.getElementById("count");
 const detail = document.getElementById("detail"), style = getComputedStyle(document.documentElement);
-const { x, y, source, target, weight, names } = data, edges = weight.length;
-const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);  // the most critical first
+const { x, y, source, target, score, names } = data, edges = score.length;
+const order = [...score.keys()].sort((a, b) => score[b] - score[a] || a - b);  // the most critical first
 const RAMP = ["--most", "--more", "--some"];  // of the coloured edges, the most critical third first
 let threshold = data.gamma, coloured = 0, under = -1, view = { scale: 1, left: 0, top: 0 };
 
@@ -39,10 +39,10 @@ function lines(from, to, colour, width) {
   pen.stroke();
 }
 
-// Where a third of the coloured edges ends; equal weights have one colour.
+// Where a third of the coloured edges ends; equal scores have one colour.
 function cut(third) {
   let place = Math.round(coloured * third / RAMP.length);
-  while (place > 0 && place < coloured && weight[order[place]] === weight[order[place - 1]]) place++;
+  while (place > 0 && place < coloured && score[order[place]] === score[order[place - 1]]) place++;
   return place;
 }
 
@@ -61,16 +61,16 @@ function draw() {
   for (let third = RAMP.length - 1; third >= 0; third--) {  // the most critical on top
     lines(cut(third), cut(third + 1), style.getPropertyValue(RAMP[third]), thin + 1.2);
   }
-  if (under >= 0) lines(order.indexOf(under), order.indexOf(under) + 1, style.getPropertyValue("--better"), thin + 3);
+  if (under >= 0) lines(order.indexOf(under), order.indexOf(under) + 1, style.getPropertyValue("--good"), thin + 3);
 }
 
 function recolour(value) {
   threshold = value;
   coloured = 0;
-  while (coloured < edges && weight[order[coloured]] >= threshold) coloured++;
+  while (coloured < edges && score[order[coloured]] >= threshold) coloured++;
   const share = (100 * coloured / edges).toPrecision(3);
   count.textContent = `${coloured} of ${edges} edges coloured (${share} %)` +
-    (coloured ? `: weight at least ${weight[order[coloured - 1]].toPrecision(4)}` : "");
+    (coloured ? `: score at least ${score[order[coloured - 1]].toPrecision(4)}` : "");
   draw();
 }
 
@@ -78,7 +78,7 @@ function recolour(value) {
 const wanted = position => Math.round(Math.exp(position / 1000 * Math.log(edges + 1))) - 1;
 slider.addEventListener("input", () => {
   const first = wanted(Number(slider.value));
-  recolour(first ? weight[order[first - 1]] : Infinity);
+  recolour(first ? score[order[first - 1]] : Infinity);
 });
 
 function nearest(left, top) {
@@ -96,9 +96,9 @@ function nearest(left, top) {
 const called = node => names ? names[node] : String(node);
 
 function describe(edge) {
-  if (edge < 0) return "Point at an edge to see its ends and its weight.";
+  if (edge < 0) return "Point at an edge to see its ends and its score.";
   const kept = Object.entries(data.keep).map(([name, share]) => `${name} ${share[edge].toFixed(3)}`).join(", ");
-  return `${called(source[edge])} – ${called(target[edge])}: weight ${weight[edge].toPrecision(6)}, ` +
+  return `${called(source[edge])} – ${called(target[edge])}: score ${score[edge].toPrecision(6)}, ` +
     `rank ${order.indexOf(edge) + 1} of ${edges}; kept with probability ${kept}`;
 }
 

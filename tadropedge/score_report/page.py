@@ -1,7 +1,6 @@
 """``graph.html``: the graph to look into, with its critical edges coloured.
 
-The page is self-contained. Its policy admits one script, by its hash, and forbids every request; names from the
-outside are data, never markup.
+The page is self-contained. Its policy admits one script, by its hash; names from the outside are data, never markup.
 """
 
 from __future__ import annotations
@@ -15,36 +14,36 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 from torch import Tensor
 
+from tadropedge.publish.page import Markup
+from tadropedge.publish.page import render as render_page
+from tadropedge.publish.tables import Table
 from tadropedge.score_report.summary import label, most_critical
 from tadropedge.scores.solve import Scored
 
 Floats = npt.NDArray[np.float64]
 
 
-def render(weighing: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
+def render(scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> str:
     """The page as text: every node, every edge."""
-    folder = resources.files("tadropedge.score_report")
-    script = folder.joinpath("graph.js").read_text(encoding="utf-8")
-    template = folder.joinpath("graph.html.j2").read_text(encoding="utf-8")
-    graph = weighing.graph
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(template)
-    return page.render(
+    script = resources.files("tadropedge.score_report").joinpath("graph.js").read_text(encoding="utf-8")
+    graph = scored.graph
+    edges = [(str(edge["source"]), str(edge["target"]), f"{edge['weight']:.6g}") for edge in most_critical(scored)]
+    return render_page(
+        "score_report/graph.html.j2",
         heading=f"Which edges hold {name} together?",
-        words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, scored by {label(weighing.score)}. "
-        f"Edges of weight {gamma:.4g} and more are called critical.",
-        critical=most_critical(weighing),
+        words=f"{graph.num_nodes:,} nodes and {graph.num_edges:,} edges, scored by {label(scored.score)}. "
+        f"Edges with a score of {gamma:.4g} or more are called critical.",
+        critical=Table("Most critical edges", ("source", "target", "score"), edges, left=(0, 1)),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=Markup(_embedded(_data(weighing, gamma, keep, places))),
+        data=Markup(_embedded(_data(scored, gamma, keep, places))),
         script=Markup(script),
     )
 
 
-def _data(weighing: Scored, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
-    graph = weighing.graph
+def _data(scored: Scored, gamma: float, keep: Mapping[str, Tensor], places: Floats) -> dict[str, Any]:
+    graph = scored.graph
     low, high = graph.pairs.tolist()
     return {
         "gamma": gamma,
@@ -53,7 +52,7 @@ def _data(weighing: Scored, gamma: float, keep: Mapping[str, Tensor], places: Fl
         "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards
         "source": low,
         "target": high,
-        "weight": weighing.values.tolist(),
+        "score": scored.values.tolist(),
         "keep": {name: prob.numpy().round(4).tolist() for name, prob in keep.items()},
     }
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from tadropedge.files import atomic
+from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report.summary import names
 from tadropedge.scores.solve import Scored
 
@@ -19,24 +18,19 @@ LINES = 100_000  # written at a time
 
 
 def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
-    """One line an edge: its ends by the user's own names, its weight, the probability of keeping it.
+    """One line per edge: its ends by the user's own names, its weight, the probability of keeping it.
 
     Words are quoted, so that every name comes back as it was; numbers have all their digits.
     """
     called, columns = names(scored.graph), [scored.values, *keep.values()]
     with atomic(path) as stream:
-        stream.write(_lines([("source", "target", "weight", *(f"keep_{name}" for name in keep))]))
+        stream.write(csv_lines([("source", "target", "weight", *(f"keep_{name}" for name in keep))], quoted=True))
         for first in range(0, scored.graph.num_edges, LINES):
             some = slice(first, first + LINES)
             ends = ([called[node] for node in end] for end in scored.graph.pairs[:, some].tolist())
-            stream.write(_lines(zip(*ends, *(column[some].tolist() for column in columns), strict=True)))
+            numbers = (column[some].tolist() for column in columns)
+            stream.write(csv_lines(zip(*ends, *numbers, strict=True), quoted=True))
     return path
-
-
-def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
 
 
 def write_npz(path: Path, scored: Scored, gamma: float) -> Path:

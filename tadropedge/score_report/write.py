@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy
-import torch
 from torch import Tensor
 
 from tadropedge.files import write_atomic
 from tadropedge.graph import Graph
-from tadropedge.provenance import commit, machine
+from tadropedge.publish.label import run_label
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
@@ -105,16 +101,5 @@ def reasons(graph: Graph) -> dict[str, str]:
 
 
 def run_info(command: str, device: str) -> dict[str, Any]:
-    """What depends on the run and not on the result."""
-    return {
-        "command": command,
-        "commit": commit(),
-        "machine": machine(device),
-        "device": device,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-    }
+    """The label of a run."""
+    return run_label(device, command)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from tadropedge.publish.wording import size
+
 
 def free_bytes(device: torch.device | str = "cpu") -> int | None:
     """Free bytes of a CUDA device or of the machine, or ``None`` where that is not known.
@@ -29,17 +31,4 @@ def shortage(need: int, device: torch.device | str = "cpu") -> str | None:
     free = free_bytes(device)
     if free is None or need <= free:
         return None
-    return f"needs about {bytes_in_words(need)} of memory, {bytes_in_words(free)} are free"
-
-
-def bytes_in_words(count: float) -> str:
-    """A number of bytes for people.
-
-    >>> bytes_in_words(512), bytes_in_words(2_500_000), bytes_in_words(13e9)
-    ('512 B', '2.5 MB', '13.0 GB')
-    """
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
+    return f"needs about {size(need)} of memory, {size(free)} are free"

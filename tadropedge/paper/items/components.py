@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
-from tadropedge.data.planetoid import NAMES
 from tadropedge.graph import Graph
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import counted
+from tadropedge.paper.rows import Row, title
 
-COLUMNS = ("components", "largest", "smallest")
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(Row):
+    """The components of one dataset, counted in two ways, and the sizes of the largest and the smallest."""
+
+    dataset: str
+    components: int
+    largest: int
+    smallest: int
+    isolated: int
+    pairs_of_nodes: int
+    by_spreading: int
+    printed_components: int
+    printed_largest: int
+    printed_smallest: int
+
+
+ROWS = (Counts,)
 
 
 def run(bench: Bench) -> Item:
     """Count the components of each dataset, and the nodes of the largest and the smallest."""
-    rows, verdicts = [], []
+    rows = []
     for place, name in enumerate(bench.recipe["datasets"]):
         bench.report("components", place, len(bench.recipe["datasets"]))
-        dataset = bench.dataset(name)
-        row = measured(dataset.graph)
-        printed = bench.recipe.published[NAMES[name]]
-        rows.append(
-            {"dataset": name, **row, **{f"printed_{key}": value for key, value in zip(COLUMNS, printed, strict=True)}}
-        )
-        verdicts += judge(row, printed, NAMES[name])
+        rows.append(measured(name, bench.dataset(name).graph, bench.recipe.published[title(name)]))
     notes = [
         "CiteSeer's isolated nodes are components of one node each, as in the printed smallest component.",
         "Self-loops join nothing: with or without them the components are the same.",
     ]
-    return Item(rows, verdicts, notes=notes)
+    return Item(rows, [verdict for row in rows for verdict in judge(row)], notes=notes)
 
 
-def measured(graph: Graph) -> dict[str, Any]:
-    """The components of a graph, counted in two ways."""
+def measured(name: str, graph: Graph, printed: Sequence[int]) -> Counts:
+    """One row; printed are the number of components and the sizes of the largest and the smallest."""
     components = graph.components
-    return {
-        "components": components.count,
-        "largest": components.largest,
-        "smallest": int(components.sizes.min()),
-        "isolated": components.num_isolated,
-        "pairs_of_nodes": int((components.sizes == 2).sum()),
-        "by_spreading": spread(graph),
-    }
+    return Counts(
+        dataset=name,
+        components=components.count,
+        largest=components.largest,
+        smallest=int(components.sizes.min()),
+        isolated=components.num_isolated,
+        pairs_of_nodes=int((components.sizes == 2).sum()),
+        by_spreading=spread(graph),
+        printed_components=printed[0],
+        printed_largest=printed[1],
+        printed_smallest=printed[2],
+    )
 
 
 def spread(graph: Graph) -> int:
@@ -63,19 +78,19 @@ def spread(graph: Graph) -> int:
         label = other
 
 
-def judge(row: Mapping[str, Any], printed: Sequence[int], name: str) -> list[Verdict]:
+def judge(row: Counts) -> list[Verdict]:
     """The number of components, and the sizes of the largest and the smallest."""
-    count, largest, smallest = (row[key] for key in COLUMNS)
-    how = f"{count:,} components, by SciPy's search and by spreading labels alike"
-    if row["by_spreading"] != count:
-        how = f"{count:,} components by SciPy's search, but {row['by_spreading']:,} by spreading labels"
-    how += f"; {row['isolated']} of them are isolated nodes" if row["isolated"] else ""
+    name = title(row.dataset)
+    how = f"{row.components:,} components, by SciPy's search and by spreading labels alike"
+    if row.by_spreading != row.components:
+        how = f"{row.components:,} components by SciPy's search, but {row.by_spreading:,} by spreading labels"
+    how += f"; {row.isolated} of them are isolated nodes" if row.isolated else ""
+    claim = f"{name} has {row.printed_components:,} disjoint components"
+    found, printed = (
+        f"from {smallest:,} to {largest:,} nodes"
+        for smallest, largest in ((row.smallest, row.largest), (row.printed_smallest, row.printed_largest))
+    )
     return [
-        counted(f"{name} has {printed[0]:,} disjoint components", count, printed[0], how),
-        counted(
-            f"{name}'s components have from {printed[2]:,} to {printed[1]:,} nodes",
-            [smallest, largest],
-            [printed[2], printed[1]],
-            f"from {smallest:,} to {largest:,} nodes",
-        ),
+        counted(claim, row.components, row.printed_components, how),
+        counted(f"{name}'s components have {printed}", found, printed, found),
     ]

@@ -2,72 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.data.planetoid import NAMES
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import counted
+from tadropedge.paper.rows import Column, Row, title
+from tadropedge.typed import build
 
-SAME = ("nodes", "classes", "features")
+Split = tuple[int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What the paper prints of a dataset."""
+
+    nodes: int
+    edges: int
+    classes: int
+    features: int
+    split: Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics(Row):
+    """One dataset; ``listed`` is half the number of entries of the neighbour lists."""
+
+    dataset: str
+    nodes: int
+    edges: int
+    listed: int
+    listed_twice: int
+    self_loops: int
+    classes: int
+    features: int
+    split: Split
+    unlabelled: int
+    printed: Annotated[Sizes, Column("printed", inlined=True)]
+
+
+ROWS = (Statistics,)
 
 
 def run(bench: Bench) -> Item:
     """Count nodes, edges, classes, features and the split of each dataset."""
-    rows, verdicts = [], []
+    rows = []
     for place, name in enumerate(bench.recipe["datasets"]):
         bench.report("datasets", place, len(bench.recipe["datasets"]))
-        row = measured(bench.dataset(name))
-        printed = bench.recipe.published[NAMES[name]]
-        rows.append({**row, **{f"printed_{key}": value for key, value in printed.items()}})
-        verdicts += judge(row, printed, NAMES[name])
+        printed = build(Sizes, bench.recipe.published[title(name)], f"published.{title(name)}")
+        rows.append(measured(bench.dataset(name), printed))
     notes = [
         "An edge is counted once here, whichever way and however often the files list it; self-loops are no edges.",
         "Half the number of entries of the neighbour lists is the printed number of edges in all three datasets.",
         "The split is that of the files: test.index, the last 500 of the other labelled nodes, and all before them.",
     ]
-    return Item(rows, verdicts, notes=notes)
+    return Item(rows, [verdict for row in rows for verdict in judge(row)], notes=notes)
 
 
-def measured(dataset: Dataset) -> dict[str, Any]:
-    """One row of the table; ``listed`` is half the number of entries of the neighbour lists."""
+def measured(dataset: Dataset, printed: Sizes) -> Statistics:
+    """One row of the table."""
     graph = dataset.graph
     loops = int((graph.arc_pair < 0).sum()) // 2
     listed = graph.arc_pair.shape[0] // 2
-    return {
-        "dataset": dataset.name,
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "listed": listed,
-        "listed_twice": listed - loops - graph.num_edges,
-        "self_loops": loops,
-        "classes": dataset.num_classes,
-        "features": dataset.num_features,
-        "split": list(dataset.split.sizes),
-        "unlabelled": int((dataset.labels < 0).sum()),
-    }
+    return Statistics(
+        dataset=dataset.name,
+        nodes=graph.num_nodes,
+        edges=graph.num_edges,
+        listed=listed,
+        listed_twice=listed - loops - graph.num_edges,
+        self_loops=loops,
+        classes=dataset.num_classes,
+        features=dataset.num_features,
+        split=dataset.split.sizes,
+        unlabelled=int((dataset.labels < 0).sum()),
+        printed=printed,
+    )
 
 
-def judge(row: Mapping[str, Any], printed: Mapping[str, Any], name: str) -> list[Verdict]:
+def judge(row: Statistics) -> list[Verdict]:
     """Three claims for each dataset: its size, its edges, its split."""
-    sizes = [row[key] for key in SAME]
-    stated = [printed[key] for key in SAME]
-    words = "{:,} nodes, {:,} classes, {:,} features"
-    edges = f"{row['edges']:,} distinct edges"
-    if row["listed"] == printed["edges"] != row["edges"]:
+    name, printed = title(row.dataset), row.printed
+    sizes, stated = (
+        f"{one.nodes:,} nodes, {one.classes:,} classes, {one.features:,} features" for one in (row, printed)
+    )
+    edges = f"{row.edges:,} distinct edges"
+    if row.listed == printed.edges != row.edges:
         edges += (
-            f"; {printed['edges']:,} counts {row['listed_twice']} of them twice, as the files list them, "
-            f"and {row['self_loops']} self-loops"
+            f"; {printed.edges:,} counts {row.listed_twice} of them twice, as the files list them, "
+            f"and {row.self_loops} self-loops"
         )
-    train, val, test = row["split"]
-    left = row["nodes"] - row["unlabelled"] - val - test
-    split = f"{train:,}/{val}/{test}: of {row['nodes']:,} nodes"
-    split += f", {row['unlabelled']} without features and label," if row["unlabelled"] else ""
+    train, val, test = row.split
+    left = row.nodes - row.unlabelled - val - test
+    split = f"{train:,}/{val}/{test}: of {row.nodes:,} nodes"
+    split += f", {row.unlabelled} without features and label," if row.unlabelled else ""
     split += f" {val} and {test} leave {left:,} to train on"
-    said = "/".join(f"{part:,}" for part in printed["split"])
+    said = "/".join(f"{part:,}" for part in printed.split)
     return [
-        counted(f"{name} has {words.format(*stated)}", sizes, stated, words.format(*sizes)),
-        counted(f"{name} has {printed['edges']:,} edges", row["edges"], printed["edges"], edges),
-        counted(f"{name} is split {said}", row["split"], list(printed["split"]), split),
+        counted(f"{name} has {stated}", sizes, stated, sizes),
+        counted(f"{name} has {printed.edges:,} edges", row.edges, printed.edges, edges),
+        counted(f"{name} is split {said}", row.split, printed.split, split),
     ]

@@ -1,4 +1,4 @@
-"""Figure 1: a three-cluster graph, its first six eigenvalues, its first three modes, its edges by weight."""
+"""Figure 1: a three-cluster graph, its first six eigenvalues, its first three modes, its edges by score."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.paper.clustered import clustered, contrast, spectrum
+from tadropedge.paper.clustered import Contrast, clustered, contrast, spectrum
 from tadropedge.paper.figures import graphs
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import judged
 
+ROWS = (Contrast,)
 ROUNDING = 1e-16
 GOOD = 0.9  # what a share must reach to count as "relatively uniform" or as "identified"
 
 
 def run(bench: Bench) -> Item:
     """Draw the figure for one graph, and check what it shows on many."""
-    recipe = bench.recipe
-    rows = []
+    recipe, rows = bench.recipe, []
     for number in range(recipe["graphs"]):
         bench.report("graphs", number, recipe["graphs"])
         made = clustered(recipe["graph"], bench.seed + number)
         found = spectrum(made)
-        rows.append({"graph": number, **contrast(made, found, recipe["shown"])})
+        rows.append(contrast(number, made, found, recipe["shown"]))
         if number == 0:
             figures = {"fig1": graphs.modes(made, found, recipe["shown"])}
     notes = [
@@ -34,10 +34,10 @@ def run(bench: Bench) -> Item:
     return Item(rows, judge(rows, recipe["graph"]["clusters"]), figures, notes)
 
 
-def judge(rows: Sequence[dict[str, Any]], q: int) -> list[Verdict]:
+def judge(rows: Sequence[Contrast], q: int) -> list[Verdict]:
     """The three things that Figure 1 is drawn to show."""
-    hits = sum(row["gap_after"] == q - 1 for row in rows)
-    uniform = np.array([row["uniform"] for row in rows])
+    hits = sum(row.gap_after == q - 1 for row in rows)
+    uniform = np.array([row.uniform for row in rows])
     return [
         judged(
             f"With {q} clusters there is a gap from λ_{q - 1} to λ_{q}",
@@ -50,15 +50,15 @@ def judge(rows: Sequence[dict[str, Any]], q: int) -> list[Verdict]:
             f"{np.median(uniform):.3f} of the variance of the modes lies between clusters in the median graph, "
             f"{uniform.min():.3f} in the worst of {len(rows)}",
         ),
-        weights_verdict(rows, f"Weights are higher on edges between {q} clusters than inside them"),
+        scores_verdict(rows, f"Weights are higher on edges between {q} clusters than inside them"),
     ]
 
 
-def weights_verdict(rows: Sequence[dict[str, Any]], claim: str) -> Verdict:
-    """Whether the largest weights stand on the edges between clusters."""
-    auc, top = (np.array([row[key] for row in rows]) for key in ("auc", "top"))
-    ratio = np.median([row["median_between"] / max(row["median_inside"], ROUNDING) for row in rows])
-    share = np.median([row["between"] / row["edges"] for row in rows])
+def scores_verdict(rows: Sequence[Contrast], claim: str) -> Verdict:
+    """Whether the largest scores stand on the edges between clusters."""
+    auc, top = np.array([row.auc for row in rows]), np.array([row.top for row in rows])
+    ratio = np.median([row.median_between / max(row.median_inside, ROUNDING) for row in rows])
+    share = np.median([row.between / row.edges for row in rows])
     return judged(
         claim,
         float(np.median(top)) >= GOOD and float(np.median(auc)) >= GOOD,

@@ -2,104 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from tadropedge.paper.figures.accuracy_vs_p import draw
-from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item, Verdict
-from tadropedge.paper.items.accuracy_vs_p import add_all, rows_of, run_of, tables
-from tadropedge.paper.paired import Array, Gap, gaps, metric, surely_below
-from tadropedge.paper.stopwatch import Stopwatch
-from tadropedge.paper.trainings import Repeats, Tally
-from tadropedge.training.config import Architecture
-from tadropedge.training.laboratory import Laboratory
+from tadropedge.paper.figures.fixed import draw_accuracy
+from tadropedge.paper.fixed import Fixed, Trained
+from tadropedge.paper.item import Bench, Item, Verdict
+from tadropedge.paper.items.accuracy_vs_p import ROWS, Accuracy, rows_of, settings, tables
+from tadropedge.paper.judge import Array, Gap, accuracies, gaps, judged_by_laplacian
+from tadropedge.publish.wording import plus_minus
+from tadropedge.search.study import Finished
 
-__all__ = ["run", "tables"]
+__all__ = ["ROWS", "run", "tables"]
 
-Row = dict[str, Any]
-
-STRATEGIES = ("cdf", "inverse-cdf")
+INVERSE = "inverse-cdf"
 RIVALS = {
-    "dropedge": "DropEdge at the same p",
-    "reference/inverse-cdf": "DropEdge with the same expected number of kept edges",
+    "same_p": "DropEdge at the same p",
+    "same_budget": "DropEdge with the same expected number of kept edges",
     "cdf": "TADropEdge",
 }
+Gaps = Mapping[str, Gap]  # inverse minus each rival
 
 
 def run(bench: Bench) -> Item:
     """Three datasets, every p, on the same fresh seeds and splits."""
-    recipe, clock = bench.recipe, Stopwatch.of(bench)
-    architecture = Architecture(recipe["backbone"], recipe["layers"], recipe["hidden"])
-    seeds: Mapping[str, int] = recipe["seeds"]
-    each = (1 + 2 * len(STRATEGIES)) * len(recipe["keep_probs"]) * len(recipe["laplacians"])
-    tally = Tally(bench, each * sum(seeds[name] for name in recipe["datasets"]))
-    rows: list[Row] = []
-    worst: dict[str, dict[str, dict[str, Gap]]] = {}
-    for name in recipe["datasets"]:
-        dataset, storage = bench.dataset(name), bench.storage(name)
-        for laplacian in recipe["laplacians"]:
-            clock.start()
-            laboratory = Laboratory(
-                dataset,
-                architecture,
-                recipe["epochs"],
-                laplacian,
-                precision=recipe["precision"],
-                cache_dir=bench.cache_dir,
-            )
-            repeats = Repeats(laboratory, laplacian, seeds[name], bench.seed)
-            shares = add_all(repeats, STRATEGIES, recipe["keep_probs"], recipe["trial"][name])
-            trained = repeats.run(storage, partial(clock.lap, f"{name}/{laplacian}"), tally.show)
-            found = {label: metric(runs) for label, runs in trained.items()}
-            tally.finish()
-            rows += rows_of(found, shares, {"dataset": name, "laplacian": laplacian})
-            worst.setdefault(laplacian, {})[name] = over_p(found, recipe["keep_probs"])
+    plan = Fixed(strategies=("cdf", INVERSE), keep_probs=bench.recipe["keep_probs"])
+    work = plan.work(bench)
+    rows: list[Accuracy] = []
+    found: dict[str, dict[str, Gaps]] = {}
+    for group in plan.run(work):
+        rows += rows_of(group)
+        found.setdefault(group[0].laplacian, {})[group[0].dataset] = over_p(group)
     notes = [
         "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
     ]
-    return Item(rows, judge(worst), draw(rows), notes, run=run_of(recipe, clock, seeds))
+    return Item(rows, judge(found), draw_accuracy(rows), notes, run=work.run(settings(bench.recipe)))
 
 
-def over_p(found: Mapping[str, Array], keep_probs: Sequence[float]) -> dict[str, Gap]:
+def over_p(group: Sequence[Trained]) -> Gaps:
     """Inverse minus each rival, averaged over p within a seed."""
 
-    def mean(method: str) -> Array:
-        averaged: Array = np.mean([found[f"{method}/{p:g}"] for p in keep_probs], axis=0)
+    def mean(all_runs: Iterable[Sequence[Finished]]) -> Array:
+        averaged: Array = np.mean([accuracies(runs) for runs in all_runs], axis=0)
         return averaged
 
-    inverse = mean("inverse-cdf")
-    return gaps({rival: (inverse, mean(rival)) for rival in RIVALS})
+    inverse = [one for one in group if one.method == INVERSE]
+    rivals = {
+        "same_p": [one.same_p for one in inverse],
+        "same_budget": [one.same_budget for one in inverse],
+        "cdf": [one.runs for one in group if one.method == "cdf"],
+    }
+    ours = mean(one.runs for one in inverse)
+    return gaps({rival: (ours, mean(all_runs)) for rival, all_runs in rivals.items()})
 
 
-def judge(worst: Mapping[str, Mapping[str, Mapping[str, Gap]]]) -> list[Verdict]:
-    """Worst in all three, against DropEdge at the same p, and at the same budget."""
+def judge(found: Mapping[str, Mapping[str, Gaps]]) -> list[Verdict]:
+    """Worst in all datasets, against DropEdge at the same p, and at the same budget; Laplacian by Laplacian."""
     verdicts = []
-    for against in (("dropedge", "cdf"), ("reference/inverse-cdf", "cdf")):
-        said, holds = [], False
-        for laplacian, datasets in worst.items():
-            below = {name: all(surely_below(table[rival]) for rival in against) for name, table in datasets.items()}
-            holds = holds or all(below.values())
+    for against in (("same_p", "cdf"), ("same_budget", "cdf")):
+        judged = {}
+        for laplacian, mine in found.items():
+            worst = sum(all(gaps[rival].sign < 0 for rival in against) for gaps in mine.values())
             numbers = [
-                f"{name} " + ", ".join(f"{_shown(table[rival])} to {RIVALS[rival]}" for rival in against)
-                for name, table in datasets.items()
+                f"{dataset} " + ", ".join(f"{_shown(gaps[rival])} to {RIVALS[rival]}" for rival in against)
+                for dataset, gaps in mine.items()
             ]
-            said.append(f"{laplacian} Laplacian: worst for sure in {sum(below.values())} of {len(below)}: "
-                        f"{'; '.join(numbers)}")  # fmt: skip
-        verdicts.append(
-            Verdict(
-                f"Inverse-TADropEdge is below {RIVALS[against[0]]} and below TADropEdge in all datasets",
-                REPRODUCED if holds else NOT_REPRODUCED,
-                ". ".join(said),
-            )
-        )
+            words = f"worst for sure in {worst} of {len(mine)}: {'; '.join(numbers)}"
+            judged[laplacian] = (worst == len(mine), words)
+        claim = f"Inverse-TADropEdge is below {RIVALS[against[0]]} and below TADropEdge in all datasets"
+        verdicts.append(judged_by_laplacian(claim, judged, ". "))
     return verdicts
 
 
 def _shown(gap: Gap) -> str:
-    """A difference in points with half the width of its interval."""
-    if gap["difference"] is None:
+    """A difference in points, always with its sign, and half the width of its interval."""
+    if gap.difference is None:
         return "undecided"
-    return f"{100 * gap['difference']:+.2f} ± {50 * (gap['high'] - gap['low']):.2f}".replace("-", "−")
+    return plus_minus(f"{100 * gap.difference:+.2f}".replace("-", "−"), gap.low, gap.high)

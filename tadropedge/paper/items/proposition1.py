@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,38 +14,82 @@ from torch import Tensor
 
 from tadropedge.diagnostics import Realizability, alpha_realizable, subspace_distance
 from tadropedge.paper.clustered import Clustered, clustered
-from tadropedge.paper.figures import proposition1 as figures
+from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
 from tadropedge.paper.items.fig1 import words
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error
-from tadropedge.paper.pieces import Pieces
 from tadropedge.paper.recipe import Recipe
+from tadropedge.paper.rows import Number, Row, grouped
 
-Row = Mapping[str, Any]
-
-NAMES = ("between", "as many inside")
 ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws(Row):
+    """The subgraphs of one graph with one share dropped in one place: means and medians over draws."""
+
+    share: float
+    dropped: str
+    count: int
+    alpha: float
+    mean_degree: float
+    alpha_after: float  # infinite where there are more than q components, and so is the bound
+    distance: float
+    bound: float
+    violations: int
+    informative: float
+    infinite: float
+    finite: int
+    tightness: float | None
+    largest: float
+    draws: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Row):
+    """The same over all graphs of a kind; infinite numbers are None."""
+
+    kind: str
+    graphs: int
+    dropped: str
+    share: float
+    edges: float
+    mean_degree: float
+    alpha: float
+    alpha_after: float | None
+    bound: float | None
+    distance: Number
+    distances: tuple[float, ...]
+    largest_distance: float
+    subgraphs: int
+    checked: int
+    violations: int
+    informative: float
+    infinite: float
+    tightness: float | None
+
+
+ROWS = (Kind,)
 
 
 def run(bench: Bench) -> Item:
     """On many graphs of each kind, drop more and more edges inside and between clusters."""
-    recipe = bench.recipe
-    kinds, pieces = recipe["kinds"], Pieces(bench)
-    rows = []
-    for place, kind in enumerate(kinds):
-        found = []
-        for number in range(recipe["graphs"]):
-            bench.report("graphs", place * recipe["graphs"] + number, len(kinds) * recipe["graphs"])
-            piece = partial(measure, kind, recipe, bench.seed + number)
-            found.append(pieces.rows(f"{words(kind)}/{number}", piece))
-        rows += summary(words(kind), found)
+    recipe, journal = bench.recipe, Journal(bench)
+    jobs = [(kind, number) for kind in recipe["kinds"] for number in range(recipe["graphs"])]
+    found: dict[str, list[list[Draws]]] = {}
+    for done, (kind, number) in enumerate(jobs):
+        bench.report("graphs", done, len(jobs))
+        piece = partial(measure, kind, recipe, bench.seed + number)
+        found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", Draws, piece))
+    rows = [row for name, graphs in found.items() for row in summary(name, graphs)]
     pictures = {"proposition1": figures.distances(rows)}
     notes = [
         "Shares are of the edges inside clusters for 'inside', of those between for 'between' and 'as many inside'.",
         "'as many inside' drops the same number of edges as 'between', but inside clusters.",
         "No distance exceeds √q: a bound above it says nothing. α is infinite where there are more than q components.",
     ]
-    return Item(rows, judge(rows), pictures, notes, run=pieces.run)
+    return Item(rows, judge(rows), pictures, notes, run=journal.run)
 
 
 def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: np.random.Generator) -> Tensor:
@@ -56,7 +101,7 @@ def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: n
     return keep
 
 
-def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[dict[str, Any]]:
+def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[Draws]:
     """One record for each share and place of dropping: means over draws on one graph."""
     made = clustered(kind, seed)
     random = np.random.default_rng([seed, 3])
@@ -72,62 +117,63 @@ def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[dict[str
         }
         for name, (candidates, count) in plans.items():
             keep = masks(made, candidates, count, recipe["draws"], random)
-            records.append({"share": share, "dropped": name, "count": count, **_measured(whole, made, keep)})
+            records.append(measured(whole, made, keep, share, name, count))
     return records
 
 
-def _measured(whole: Realizability, made: Clustered, keep: Tensor) -> dict[str, Any]:
+def measured(whole: Realizability, made: Clustered, keep: Tensor, share: float, dropped: str, count: int) -> Draws:
     """Distances and bounds of a batch of subgraphs."""
     part = alpha_realizable(made.graph, made.clusters, keep)
     distance, bound = subspace_distance(whole.modes, part.modes), whole.bound(part)
     finite = torch.isfinite(bound)
-    return {
-        "alpha": float(whole.alpha),
-        "mean_degree": float(whole.mean_degree),
-        "alpha_after": float(part.alpha.median()),
-        "distance": float(distance.mean()),
-        "bound": float(bound.median()),
-        "violations": int((distance > bound + ROUNDING).sum()),
-        "informative": float((bound < whole.largest_distance).double().mean()),
-        "infinite": float((~finite).double().mean()),
-        "finite": int(finite.sum()),
-        "tightness": float((distance[finite] / bound[finite]).median()) if bool(finite.any()) else None,
-        "largest": whole.largest_distance,
-        "draws": len(keep),
-    }
+    return Draws(
+        share=share,
+        dropped=dropped,
+        count=count,
+        alpha=float(whole.alpha),
+        mean_degree=float(whole.mean_degree),
+        alpha_after=float(part.alpha.median()),
+        distance=float(distance.mean()),
+        bound=float(bound.median()),
+        violations=int((distance > bound + ROUNDING).sum()),
+        informative=float((bound < whole.largest_distance).double().mean()),
+        infinite=float((~finite).double().mean()),
+        finite=int(finite.sum()),
+        tightness=float((distance[finite] / bound[finite]).median()) if bool(finite.any()) else None,
+        largest=whole.largest_distance,
+        draws=len(keep),
+    )
 
 
-def summary(kind: str, graphs: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Means over graphs; infinite bounds are None."""
-    rows = []
-    for records in zip(*graphs, strict=True):
-        distance, error = mean_and_error([record["distance"] for record in records])
-        bound = float(np.median([record["bound"] for record in records]))
-        after = float(np.median([record["alpha_after"] for record in records]))
-        rows.append(
-            {
-                "kind": kind,
-                "graphs": len(records),
-                "dropped": records[0]["dropped"],
-                "share": records[0]["share"],
-                "edges": float(np.mean([record["count"] for record in records])),
-                "mean_degree": float(np.mean([record["mean_degree"] for record in records])),
-                "alpha": float(np.median([record["alpha"] for record in records])),
-                "alpha_after": after if math.isfinite(after) else None,
-                "bound": bound if math.isfinite(bound) else None,
-                "distance": distance,
-                "distance_error": error,
-                "distances": [record["distance"] for record in records],
-                "largest_distance": records[0]["largest"],
-                "subgraphs": sum(record["draws"] for record in records),
-                "checked": sum(record["finite"] for record in records),
-                "violations": sum(record["violations"] for record in records),
-                "informative": float(np.mean([record["informative"] for record in records])),
-                "infinite": float(np.mean([record["infinite"] for record in records])),
-                "tightness": median_of_known([record["tightness"] for record in records]),
-            }
-        )
-    return rows
+def summary(kind: str, graphs: Sequence[Sequence[Draws]]) -> list[Kind]:
+    """Means and medians over graphs."""
+    return [_summed(kind, records) for records in zip(*graphs, strict=True)]
+
+
+def _summed(kind: str, records: Sequence[Draws]) -> Kind:
+    distances = [record.distance for record in records]
+    bound = float(np.median([record.bound for record in records]))
+    after = float(np.median([record.alpha_after for record in records]))
+    return Kind(
+        kind=kind,
+        graphs=len(records),
+        dropped=records[0].dropped,
+        share=records[0].share,
+        edges=float(np.mean([record.count for record in records])),
+        mean_degree=float(np.mean([record.mean_degree for record in records])),
+        alpha=float(np.median([record.alpha for record in records])),
+        alpha_after=after if math.isfinite(after) else None,
+        bound=bound if math.isfinite(bound) else None,
+        distance=mean_and_error(distances),
+        distances=tuple(distances),
+        largest_distance=records[0].largest,
+        subgraphs=sum(record.draws for record in records),
+        checked=sum(record.finite for record in records),
+        violations=sum(record.violations for record in records),
+        informative=float(np.mean([record.informative for record in records])),
+        infinite=float(np.mean([record.infinite for record in records])),
+        tightness=median_of_known([record.tightness for record in records]),
+    )
 
 
 def median_of_known(values: Sequence[float | None]) -> float | None:
@@ -140,25 +186,21 @@ def median_of_known(values: Sequence[float | None]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def judge(rows: Sequence[Row]) -> list[Verdict]:
+def judge(rows: Sequence[Kind]) -> list[Verdict]:
     """The inequality, what it says, and the comparison it is drawn on for."""
-    kinds = _kinds(rows)
+    kinds = [grouped(mine, lambda row: row.dropped) for mine in grouped(rows, lambda row: row.kind).values()]
     return [
         _holds(rows),
-        *(_says(rows, kind) for kind in kinds),
-        *(_moves_less(rows, kind) for kind in kinds),
+        *(_says(places["inside"]) for places in kinds),
+        *(_moves_less(places["between"], places["as many inside"]) for places in kinds),
         _matters(rows),
     ]
 
 
-def _kinds(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["kind"] for row in rows))
-
-
-def _holds(rows: Sequence[Row]) -> Verdict:
-    inside = [row for row in rows if row["dropped"] != "between"]
-    wrong = sum(row["violations"] for row in inside)
-    tight = median_of_known([row["tightness"] for row in inside])
+def _holds(rows: Sequence[Kind]) -> Verdict:
+    inside = [row for row in rows if row.dropped != "between"]
+    wrong = sum(row.violations for row in inside)
+    tight = median_of_known([row.tightness for row in inside])
     said = "" if tight is None else f"; the distance is {tight:.1%} of the bound in the median"
     return judged(
         "Dropping edges inside clusters moves the first q modes by at most α + α'",
@@ -167,51 +209,49 @@ def _holds(rows: Sequence[Row]) -> Verdict:
     )
 
 
-def _checked(rows: Sequence[Row]) -> str:
+def _checked(rows: Sequence[Kind]) -> str:
     """How many subgraphs have a bound that can be violated, and how many have none."""
-    total, finite = (sum(row[key] for row in rows) for key in ("subgraphs", "checked"))
+    total, finite = sum(row.subgraphs for row in rows), sum(row.checked for row in rows)
     return f"{finite:,} subgraphs with a finite bound; it is infinite for {total - finite:,} more"
 
 
-def _says(rows: Sequence[Row], kind: str) -> Verdict:
+def _says(inside: Sequence[Kind]) -> Verdict:
     """Whether the bound is smaller than the largest distance there is."""
-    mine = [row for row in rows if row["kind"] == kind and row["dropped"] == "inside"]
-    informative = float(np.mean([row["informative"] for row in mine]))
+    first, last = inside[0], inside[-1]
+    informative = float(np.mean([row.informative for row in inside]))
     return judged(
-        f"The bound can be small when edges inside clusters are dropped: {kind}",
+        f"The bound can be small when edges inside clusters are dropped: {first.kind}",
         informative > 0.5,
-        f"α = {mine[0]['alpha']:.2f}; α + α' is below √q = {mine[0]['largest_distance']:.2f}, the largest distance "
-        f"there is, for {informative:.0%} of the subgraphs with {mine[0]['share']:.0%} to {mine[-1]['share']:.0%} of "
+        f"α = {first.alpha:.2f}; α + α' is below √q = {first.largest_distance:.2f}, the largest distance "
+        f"there is, for {informative:.0%} of the subgraphs with {first.share:.0%} to {last.share:.0%} of "
         "those edges dropped",
     )
 
 
-def _matters(rows: Sequence[Row]) -> Verdict:
+def _matters(rows: Sequence[Kind]) -> Verdict:
     """The proof holds for edges between clusters word by word, and gives a smaller bound there."""
-    between = {(row["kind"], row["share"]): row for row in rows if row["dropped"] == "between"}
-    inside = {(row["kind"], row["share"]): row for row in rows if row["dropped"] == "as many inside"}
-    pairs = [(between[key]["bound"] or math.inf, inside[key]["bound"] or math.inf) for key in between]
+    places = grouped(rows, lambda row: row.dropped)
+    between, inside = places["between"], places["as many inside"]
+    pairs = [(out.bound or math.inf, into.bound or math.inf) for out, into in zip(between, inside, strict=True)]
     smaller = sum(out < into for out, into in pairs)
-    wrong = sum(row["violations"] for row in between.values())
+    wrong = sum(row.violations for row in between)
     return Verdict(
         "The bound validates that edges between clusters matter more than edges inside",
         IMPOSSIBLE,
         "the proof never uses that dropped edges lie inside: α + α' also bounds the distance when edges between "
-        f"clusters are dropped ({wrong} violations in {_checked(list(between.values()))}), and it is the smaller "
+        f"clusters are dropped ({wrong} violations in {_checked(between)}), and it is the smaller "
         f"bound of the two in {smaller} of {len(pairs)} settings with as many edges dropped",
     )
 
 
-def _moves_less(rows: Sequence[Row], kind: str) -> Verdict:
+def _moves_less(between: Sequence[Kind], inside: Sequence[Kind]) -> Verdict:
     """Whether the modes move less when as many edges are dropped inside as between."""
-    mine = {name: [row for row in rows if row["kind"] == kind and row["dropped"] == name] for name in NAMES}
-    clear, factors = 0, []
-    for out, into in zip(mine["between"], mine["as many inside"], strict=True):
-        gap, error = mean_and_error(np.array(out["distances"]) - np.array(into["distances"]))
-        clear += gap > CLEAR * error
-        factors.append(out["distance"] / max(into["distance"], ROUNDING))
+    pairs = list(zip(between, inside, strict=True))
+    gaps = [mean_and_error(np.array(out.distances) - np.array(into.distances)) for out, into in pairs]
+    clear = sum(gap.above(CLEAR) for gap in gaps)
+    factors = [out.distance.value / max(into.distance.value, ROUNDING) for out, into in pairs]
     return judged(
-        f"Dropping edges inside clusters moves the first q modes less than dropping as many between: {kind}",
+        f"Dropping edges inside clusters moves the first q modes less than dropping as many between: {between[0].kind}",
         clear == len(factors),
         f"clearly less at {clear} of {len(factors)} shares; between clusters they move {min(factors):.1f} to "
         f"{max(factors):.1f} times as far",

@@ -6,33 +6,28 @@ the topology are run with both Laplacians; the others do not depend on it and ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby
 from typing import Any
 
-import optuna
-
 from tadropedge.comparison.comparison import make_rows
-from tadropedge.comparison.results import plain
+from tadropedge.comparison.rows import PaperProtocol
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
-from tadropedge.paper.figures.table1 import draw
+from tadropedge.paper.figures import tables as figures
 from tadropedge.paper.item import Bench, Item
-from tadropedge.paper.items.table1_claims import judge, notes, tables
+from tadropedge.paper.items.table1_claims import Result, judge, notes, tables
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.stopwatch import Stopwatch
-from tadropedge.paper.trainings import Search, Tally, UnfinishedError, fresh_columns, no_training, nothing
-from tadropedge.search.protocol import adaptive
+from tadropedge.paper.rows import grouped
+from tadropedge.paper.trainings import Search, Work, laboratory, trainings
+from tadropedge.search.engine import Table as Searched
+from tadropedge.search.protocol import Replicates, adaptive
 from tadropedge.search.space import Space
 from tadropedge.spectrum import LAPLACIANS
-from tadropedge.training.config import Architecture
-from tadropedge.training.laboratory import Laboratory
 
-__all__ = ["run", "tables"]
+__all__ = ["ROWS", "run", "tables"]
 
-Row = dict[str, Any]
+ROWS = (Result,)
 
 
 @dataclass(frozen=True)
@@ -71,30 +66,35 @@ class Cell:
 
 def run(bench: Bench) -> Item:
     """Train what is asked for, and make rows of every cell that is finished."""
-    recipe, clock = bench.recipe, Stopwatch.of(bench)
+    recipe = bench.recipe
     cells = all_cells(recipe)
     wanted = chosen_cells(cells, bench.parts)
-    tally = Tally(bench, sum(_trainings(recipe, cell) for cell in wanted))
-    rows: list[Row] = []
+    work = Work(bench, sum(_trainings(recipe, cell) for cell in wanted))
+    rows: list[Result] = []
     finished = 0
-    for dataset, mine in groupby(cells, lambda cell: cell.dataset):
+    for dataset, mine in grouped(cells, lambda cell: cell.dataset).items():
         data, storage = bench.dataset(dataset), bench.storage(dataset)
         for cell in mine:
-            found, whole = _cell_rows(bench, cell, _searches(bench, cell, data), storage, clock, tally, cell in wanted)
-            rows += found
-            finished += whole
-    methods = len(recipe["methods"])
+            work.journal.start()
+            found = []
+            for place, laplacian in enumerate(recipe["laplacians"]):
+                search = _search(bench, cell, data, laplacian, methods_of(recipe, place))
+                now = not bench.parts or any(cell.inside(part, laplacian) for part in bench.parts)
+                both = search.run(work, storage, f"{cell.name}/{laplacian}", now)
+                if both is not None:
+                    found.append(_rows(recipe, cell, search, laplacian, *both))
+            rows += [row for some in found for row in some]
+            finished += len(found) == len(recipe["laplacians"])
     return Item(
         rows,
         judge(rows, recipe),
-        draw(rows),
-        [*notes(rows, recipe), *_speed(recipe, clock, cells)],
+        figures.draw_table1(rows),
+        [*notes(rows, recipe), *_speed(work, cells)],
         complete=finished == len(cells),
         run={
-            "cells": f"{finished * methods} of {_published_cells(recipe)}",
-            "settings": _settings(recipe),
-            "seconds_of": _seconds(clock, cells),
-            "trained_on": clock.trained_on,
+            "cells": f"{finished * len(recipe['methods'])} of {_published_cells(recipe)}",
+            **work.run(_settings(recipe)),
+            "seconds_of": _seconds(work, cells),
         },
     )
 
@@ -143,95 +143,59 @@ def fresh_sizes(sizes: tuple[int, int, int], test_nodes: int | None) -> tuple[in
     return None if test_nodes is None else (train + test - test_nodes, val, test_nodes)
 
 
-def _searches(bench: Bench, cell: Cell, dataset: Dataset) -> Iterator[tuple[str, Search]]:
-    """One search for each Laplacian; the first runs the methods that have none too."""
-    recipe = bench.recipe
-    trained = cell.trained(recipe)
-    architecture = Architecture(trained.backbone, cell.layers, recipe["hidden"])
-    for place, laplacian in enumerate(recipe["laplacians"]):
-        laboratory = Laboratory(
-            dataset,
-            architecture,
-            recipe["epochs"],
-            laplacian,
-            fresh_sizes=fresh_sizes(dataset.split.sizes, recipe["test_nodes"].get(cell.dataset)),
-            precision=recipe["precision"],
-            cache_dir=bench.cache_dir,
-        )
-        methods = [method for method in recipe["methods"] if place == 0 or adaptive(method)]
-        seeds, most = recipe["seeds"][cell.dataset]
-        yield (
-            laplacian,
-            Search(
-                laboratory,
-                space_of(recipe, cell),
-                methods,
-                recipe["trials"],
-                seeds,
-                f"{trained.name}/{laplacian}",
-                most_seeds=most,
-                half_width=recipe["half_width"],
-            ),
-        )
+def methods_of(recipe: Recipe, place: int) -> list[str]:
+    """The methods that are run with a Laplacian: the first runs those that have none too."""
+    return [method for method in recipe["methods"] if place == 0 or adaptive(method)]
 
 
 def _trainings(recipe: Recipe, cell: Cell) -> int:
     """How many trainings a cell takes at least: search, retraining and references."""
-    methods, laplacians = recipe["methods"], len(recipe["laplacians"])
-    drop = sum(adaptive(method) for method in methods)
-    alone = len(methods) - drop
-    search, (seeds, _) = recipe["trials"], recipe["seeds"][cell.dataset]
-    return int((alone + drop * laplacians) * search + (alone + 2 * drop * laplacians) * seeds)
+    groups = [methods_of(recipe, place) for place in range(len(recipe["laplacians"]))]
+    return sum(trainings(methods, recipe["trials"], recipe["seeds"][cell.dataset][0]) for methods in groups)
 
 
-def _cell_rows(
-    bench: Bench,
-    cell: Cell,
-    searches: Iterable[tuple[str, Search]],
-    storage: optuna.storages.BaseStorage,
-    clock: Stopwatch,
-    tally: Tally,
-    training: bool,
-) -> tuple[list[Row], bool]:
-    """The rows of one cell, and whether they are all; where it may not be trained, those of its finished trainings."""
-    clock.start()
-    rows: list[Row] = []
-    whole = True
-    for laplacian, search in searches:
-        now = training and (not bench.parts or any(cell.inside(part, laplacian) for part in bench.parts))
-        lap = partial(clock.lap, f"{cell.name}/{laplacian}") if now else nothing
-        try:
-            table, fresh = search.run(
-                bench.seed, storage, lap, tally.show if now else nothing, train=None if now else no_training
+def _search(bench: Bench, cell: Cell, dataset: Dataset, laplacian: str, methods: Sequence[str]) -> Search:
+    recipe = bench.recipe
+    trained, sizes = cell.trained(recipe), fresh_sizes(dataset.split.sizes, recipe["test_nodes"].get(cell.dataset))
+    seeds, most = recipe["seeds"][cell.dataset]
+    return Search(
+        laboratory=laboratory(bench, dataset, trained.backbone, laplacian, sizes, layers=cell.layers),
+        space=space_of(recipe, cell),
+        methods=methods,
+        trials=recipe["trials"],
+        seeds=seeds,
+        place=f"{trained.name}/{laplacian}",
+        most_seeds=most,
+        half_width=recipe["half_width"],
+    )
+
+
+def _rows(
+    recipe: Recipe, cell: Cell, search: Search, laplacian: str, table: Searched, fresh: Replicates
+) -> list[Result]:
+    """The rows of a comparison beside the printed numbers, without their curves."""
+    rows = []
+    for row in make_rows(search.laboratory, table, fresh):
+        assert row.paper_protocol is not None
+        assert row.honest is not None
+        printed = printed_accuracy(recipe, cell.dataset, cell.backbone, cell.layers, row.method)
+        found = round(row.paper_protocol.best_test, 6)
+        rows.append(
+            Result(
+                dataset=cell.dataset,
+                backbone=cell.backbone,
+                layers=cell.layers,
+                method=row.method,
+                laplacian=laplacian if adaptive(row.method) else None,
+                printed=printed,
+                paper_protocol=PaperProtocol(found, row.paper_protocol.trials),
+                short=None if printed is None else round(max(0.0, printed - found), 6),
+                honest=row.honest,
+                fresh=search.fresh(fresh, row.method),
+                settings=dict(row.settings),
             )
-        except UnfinishedError:  # it belongs to another part
-            whole = False
-            continue
-        tally.finish()
-        for row in make_rows(search.laboratory, table, fresh):
-            own: Any = plain(row)
-            own["backbone"] = cell.backbone
-            own["val_accuracy"] = round(fresh.chosen[row.method].val_accuracy, 6)
-            own |= fresh_columns(search, fresh, row.method)
-            rows.append(_row(own, bench.recipe, laplacian if adaptive(row.method) else None))
-    return rows, whole
-
-
-def _row(row: Any, recipe: Recipe, laplacian: str | None) -> Row:
-    """A row of a comparison beside the printed number, without its curves."""
-    printed = printed_accuracy(recipe, row["dataset"], row["backbone"], row["layers"], row["method"])
-    found = round(row["paper_protocol"]["best_test"], 6)
-    return {
-        **{name: row[name] for name in ("dataset", "backbone", "layers", "method")},
-        "laplacian": laplacian,
-        "printed": printed,
-        "paper_protocol": {**row["paper_protocol"], "best_test": found},
-        "short": None if printed is None else round(max(0.0, printed - found), 6),
-        "honest": row["honest"],
-        "val_accuracy": row["val_accuracy"],  # of the trial that the honest protocol chose
-        **{name: row[name] for name in ("fresh_accuracies", "test_nodes")},
-        "settings": row["settings"],
-    }
+        )
+    return rows
 
 
 def printed_accuracy(recipe: Recipe, dataset: str, backbone: str, layers: int, method: str) -> float | None:
@@ -255,26 +219,27 @@ def _settings(recipe: Recipe) -> str:
     return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}{tested}"
 
 
-def _speed(recipe: Recipe, clock: Stopwatch, cells: Sequence[Cell]) -> list[str]:
+def _speed(work: Work, cells: Sequence[Cell]) -> list[str]:
     """How long the printed table's share of the work took: the search with the first Laplacian."""
+    recipe, clock = work.bench.recipe, work.journal.seconds
     laplacian = recipe["laplacians"][0]
     networks = list(dict.fromkeys(cell.trained(recipe).name for cell in cells))
-    seconds = [clock.seconds.get(f"{name}/{laplacian}", {}).get("search") for name in networks]
+    seconds = [clock.get(f"{name}/{laplacian}", {}).get("search") for name in networks]
     if None in seconds:
         return []
     count = len(networks) * len(recipe["methods"]) * recipe["trials"]
-    together = sum(sum(phases.values()) for phases in clock.seconds.values())
+    together = sum(sum(phases.values()) for phases in clock.values())
     return [
         f"The search with the {laplacian} Laplacian, {count:,} trainings of {recipe['epochs']} epochs, took "
         f"{sum(filter(None, seconds)):,.0f} s; with the other Laplacian and all fresh trainings {together:,.0f} s."
     ]
 
 
-def _seconds(clock: Stopwatch, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
+def _seconds(work: Work, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
     """Seconds of search and retraining by dataset and Laplacian, of all cells of this recipe and all runs."""
     names = {cell.name for cell in cells}
     total: dict[str, dict[str, float]] = {}
-    for part, phases in clock.seconds.items():
+    for part, phases in work.journal.seconds.items():
         cell, _, laplacian = part.rpartition("/")
         if cell in names:
             sums = total.setdefault(cell.partition("/")[0], {})

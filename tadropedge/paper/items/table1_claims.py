@@ -2,128 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from tadropedge.comparison.statistics import ALPHA
-from tadropedge.comparison.wording import NOTHING, p_value, percent, plus_minus, points
-from tadropedge.data.planetoid import NAMES
-from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Table, Verdict
+from tadropedge.comparison.rows import PaperProtocol
+from tadropedge.comparison.statistics import Honest
+from tadropedge.paper.item import Table, Verdict
+from tadropedge.paper.judge import judged_by_laplacian
 from tadropedge.paper.recipe import Recipe
+from tadropedge.paper.rows import WITHOUT_NAME, Row, grouped, title
+from tadropedge.paper.trainings import Fresh
+from tadropedge.publish.wording import NOTHING, p_value, percent, plus_minus, points
 from tadropedge.search.protocol import adaptive
 
-Row = Mapping[str, Any]
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Row):
+    """One method in one cell under both protocols, beside the printed number."""
+
+    dataset: str
+    backbone: str
+    layers: int
+    method: str
+    laplacian: str | None  # of methods that look at the topology
+    printed: float | None
+    paper_protocol: PaperProtocol
+    short: float | None  # by how much the best trial is below the printed number
+    honest: Honest
+    fresh: Annotated[Fresh, WITHOUT_NAME]
+    settings: dict[str, Any]
+
+    @property
+    def network(self) -> str:
+        """Backbone and depth."""
+        return f"{self.backbone}-{self.layers}"
+
+    @property
+    def name(self) -> str:
+        """The row in words."""
+        laplacian = f", {self.laplacian}" if self.laplacian else ""
+        return f"{title(self.dataset)} {self.network} {self.method}{laplacian}"
 
 
-def judge(rows: Sequence[Row], recipe: Recipe) -> list[Verdict]:
-    """One verdict a dataset on its printed numbers, then the claim under both protocols."""
-    there = {name: [row for row in rows if row["dataset"] == name] for name in recipe["cells"]}
-    whole = {name: len(mine) == _rows_wanted(recipe, name) for name, mine in there.items()}
+def judge(rows: Sequence[Result], recipe: Recipe) -> list[Verdict]:
+    """One verdict per dataset on its printed numbers, then the claim under both protocols."""
+    there = grouped(rows, lambda row: row.dataset)
+    # Methods that look at the topology have a row for each Laplacian.
+    each = sum(len(recipe["laplacians"]) if adaptive(method) else 1 for method in recipe["methods"])
+    whole = {name: len(there.get(name, [])) == len(cells) * each for name, cells in recipe["cells"].items()}
     # A claim on all cells is judged when all are there.
-    reached = [_reached(mine, name, recipe) for name, mine in there.items() if mine and whole[name]]
+    reached = [_reached(mine, name, recipe) for name, mine in there.items() if whole[name]]
     if not rows or not all(whole.values()):
         return reached
     once = _distinct(rows)
     return [*reached, _better_at_best(once, recipe), _better_honestly(once, recipe)]
 
 
-def _rows_wanted(recipe: Recipe, dataset: str) -> int:
-    """How many rows a dataset has in the end: methods that look at the topology have one for each Laplacian."""
-    methods = [len(recipe["laplacians"]) if adaptive(method) else 1 for method in recipe["methods"]]
-    return len(recipe["cells"][dataset]) * sum(methods)
-
-
-def _distinct(rows: Sequence[Row]) -> list[Row]:
+def _distinct(rows: Sequence[Result]) -> list[Result]:
     """The rows without IncepGCN of 3 layers where JKNet of 3 layers, the same function, has the same results."""
 
-    def content(row: Row) -> tuple[Any, ...]:
-        return (row["dataset"], row["method"], row["laplacian"], row["paper_protocol"], row["honest"])
+    def content(row: Result) -> tuple[Any, ...]:
+        return (row.dataset, row.method, row.laplacian, row.paper_protocol, row.honest)
 
-    known = [content(row) for row in rows if (row["backbone"], row["layers"]) == ("jknet", 3)]
-    return [row for row in rows if (row["backbone"], row["layers"]) != ("incepgcn", 3) or content(row) not in known]
+    known = [content(row) for row in rows if row.network == "jknet-3"]
+    return [row for row in rows if row.network != "incepgcn-3" or content(row) not in known]
 
 
-def _reached(rows: Sequence[Row], dataset: str, recipe: Recipe) -> Verdict:
-    """Are all printed numbers reached with one of the two Laplacians? The paper does not say which it used."""
-    tolerance, said, all_there = recipe["tolerance"], [], False
+def _reached(rows: Sequence[Result], dataset: str, recipe: Recipe) -> Verdict:
+    """Whether all printed numbers are reached with one of the two Laplacians."""
+    tolerance = recipe["tolerance"]
+    known = [(row.short, row) for row in rows if row.short is not None]
+    found = {}
     for laplacian in recipe["laplacians"]:
-        mine = [row for row in rows if row["laplacian"] in (None, laplacian) and row["printed"] is not None]
-        low = [row for row in mine if row["short"] > tolerance]
-        all_there = all_there or not low
-        worst = max(mine, key=lambda row: row["short"], default=None)
-        words = f"{laplacian} Laplacian: {len(mine) - len(low)} of {len(mine)} cells"
-        if worst is not None and worst["short"] > 0:
-            words += f", the lowest {100 * worst['short']:.1f} points short ({_name(worst)})"
-        said.append(words)
-    least: dict[Any, float] = {}
-    for row in rows:
-        if row["printed"] is not None:
-            case = _key(row)[:4]
-            least[case] = min(row["short"], least.get(case, 1.0))
-    said.append(f"the better of the two in each cell: {sum(s <= tolerance for s in least.values())} of {len(least)}")
-    return Verdict(
-        f"{NAMES.get(dataset, dataset)}: every cell reaches the printed accuracy minus {tolerance:g} "
+        mine = [(short, row) for short, row in known if row.laplacian in (None, laplacian)]
+        low = sum(short > tolerance for short, _ in mine)
+        most, worst = max(mine, key=lambda pair: pair[0], default=(0.0, None))
+        least = f", the lowest {100 * most:.1f} points short ({worst.name})" if worst is not None and most > 0 else ""
+        found[laplacian] = (low == 0, f"{len(mine) - low} of {len(mine)} cells{least}")
+    cases = grouped(known, lambda pair: (pair[1].network, pair[1].method)).values()
+    good = sum(min(short for short, _ in case) <= tolerance for case in cases)
+    verdict = judged_by_laplacian(
+        f"{title(dataset)}: every cell reaches the printed accuracy minus {tolerance:g} "
         f"(best test accuracy of {recipe['trials']} trials)",
-        REPRODUCED if all_there else NOT_REPRODUCED,
-        "; ".join(said),
+        found,
     )
+    better = f"the better of the two in each cell: {good} of {len(cases)}"
+    return replace(verdict, reason=f"{verdict.reason}; {better}")
 
 
-def _better_at_best(rows: Sequence[Row], recipe: Recipe) -> Verdict:
+def _better_at_best(rows: Sequence[Result], recipe: Recipe) -> Verdict:
     """The claim as the paper tests it: the best of the trials against DropEdge's best."""
-    best = {_key(row): row["paper_protocol"]["best_test"] for row in rows}
-    said, everywhere = [], False
+    base = {(row.dataset, row.network): row.paper_protocol.best_test for row in rows if row.method == "dropedge"}
+    found = {}
     for laplacian in recipe["laplacians"]:
-        counts, wins, total = [], 0, 0
-        for method in filter(adaptive, recipe["methods"]):
-            mine = [row for row in rows if row["method"] == method and row["laplacian"] == laplacian]
-            above = sum(best[_key(row)] > best.get((*_key(row)[:3], "dropedge", None), 1.0) for row in mine)
-            counts.append(f"{method} in {above} of {len(mine)}")
-            wins, total = wins + above, total + len(mine)
-        everywhere = everywhere or (total > 0 and wins == total)
-        said.append(f"{laplacian} Laplacian: {', '.join(counts)}")
-    return Verdict(
+        groups = grouped((row for row in rows if row.laplacian == laplacian), lambda row: row.method)
+        wins = {
+            method: [row.paper_protocol.best_test > base.get((row.dataset, row.network), 1.0) for row in mine]
+            for method, mine in groups.items()
+        }
+        said = ", ".join(f"{method} in {sum(above)} of {len(above)}" for method, above in wins.items())
+        found[laplacian] = (bool(wins) and all(map(all, wins.values())), said)
+    verdict = judged_by_laplacian(
         "TADropEdge improves accuracy consistently in all cases (paper protocol: its best trial above DropEdge's)",
-        REPRODUCED if everywhere else NOT_REPRODUCED,
-        "above DropEdge: " + "; ".join(said),
+        found,
     )
+    return replace(verdict, reason=f"above DropEdge: {verdict.reason}")
 
 
-def _better_honestly(rows: Sequence[Row], recipe: Recipe) -> Verdict:
+def _better_honestly(rows: Sequence[Result], recipe: Recipe) -> Verdict:
     """The claim under fresh seeds and splits, against DropEdge at the same budget."""
-    said, everywhere = [], False
+    found = {}
     for laplacian in recipe["laplacians"]:
-        mine = [row["honest"] for row in rows if row["laplacian"] == laplacian and adaptive(row["method"])]
-        judged = [honest for honest in mine if honest["p_value"] is not None]
-        sure = [honest for honest in judged if honest["p_value"] <= ALPHA]
-        above = sum(honest["difference"] > 0 for honest in sure)
-        everywhere = everywhere or (above == len(mine) and above > 0)
-        said.append(
-            f"{laplacian} Laplacian: better in {above}, worse in {len(sure) - above}, "
-            f"undecided in {len(judged) - len(sure)} of {len(mine)}"
-            + (f", failed in {len(mine) - len(judged)}" if len(judged) < len(mine) else "")
-        )
-    width = largest_half_width(rows)
-    precision = f"largest half-width {100 * width:.2f} points" if width is not None else "no interval"
-    return Verdict(
+        mine = [row.honest.outcome for row in rows if row.laplacian == laplacian]
+        better, worse, undecided = (mine.count(outcome) for outcome in ("better", "worse", "undecided"))
+        failed = len(mine) - better - worse - undecided
+        words = f"better in {better}, worse in {worse}, undecided in {undecided} of {len(mine)}"
+        found[laplacian] = (0 < better == len(mine), words + (f", failed in {failed}" if failed else ""))
+    ends = [(row.honest.difference_low, row.honest.difference_high) for row in rows]
+    widths = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
+    precision = f"largest half-width {100 * max(widths):.2f} points" if widths else "no interval"
+    verdict = judged_by_laplacian(
         "TADropEdge improves accuracy consistently in all cases (honest protocol: settings chosen on validation, "
         "fresh seeds and splits, DropEdge with the same expected number of kept edges)",
-        REPRODUCED if everywhere else NOT_REPRODUCED,
-        f"{'; '.join(said)}; {precision} (wanted: {100 * recipe['half_width']:.2f})",
+        found,
     )
+    return replace(verdict, reason=f"{verdict.reason}; {precision} (wanted: {100 * recipe['half_width']:.2f})")
 
 
-def largest_half_width(rows: Sequence[Row]) -> float | None:
-    """Half the widest 95 % interval of a paired difference."""
-    widths = [
-        (row["honest"]["difference_high"] - row["honest"]["difference_low"]) / 2
-        for row in rows
-        if row["honest"]["difference"] is not None
-    ]
-    return max(widths, default=None)
-
-
-def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
+def notes(rows: Sequence[Result], recipe: Recipe) -> list[str]:
     """What a reader of the table has to know."""
     said = [
         "Original and DropEdge do not depend on the Laplacian and are run once.",
@@ -139,7 +146,7 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "Cells get fresh seeds until every paired difference is known to the wanted half-width, or to the most that "
         "the recipe allows; what the differences are has no say in it.",
         *(
-            f"Fresh splits of {NAMES.get(dataset, dataset)} test on {count:,} nodes, which training gives up: most of "
+            f"Fresh splits of {title(dataset)} test on {count:,} nodes, which training gives up: most of "
             "the spread of a difference comes from the choice of the test nodes."
             for dataset, count in recipe["test_nodes"].items()
         ),
@@ -147,51 +154,49 @@ def notes(rows: Sequence[Row], recipe: Recipe) -> list[str]:
         "The best test accuracy of many trials is higher than what new data would show; it is here to stand beside the "
         "printed numbers.",
     ]
-    short = [row for row in rows if (row["short"] or 0) > recipe["tolerance"]]
-    for row in short:
-        said.append(f"{_name(row)} falls short of {row['printed']:.3f} by {row['short']:.3f}.")
+    for row in rows:
+        if row.printed is not None and row.short is not None and row.short > recipe["tolerance"]:
+            said.append(f"{row.name} falls short of {row.printed:.3f} by {row.short:.3f}.")
     return said
 
 
-def tables(rows: Sequence[Row]) -> list[Table]:
+def tables(rows: Sequence[Result]) -> list[Table]:
     """Both protocols, dataset by dataset."""
-    shown = []
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        mine = [row for row in rows if row["dataset"] == dataset]
-        shown += [_paper_table(mine, NAMES.get(dataset, dataset)), _honest_table(mine, NAMES.get(dataset, dataset))]
-    return shown
+    groups = grouped(rows, lambda row: row.dataset).items()
+    return [made(mine, title(dataset)) for dataset, mine in groups for made in (_paper_table, _honest_table)]
 
 
-def _paper_table(rows: Sequence[Row], title: str) -> Table:
-    trials = max(row["paper_protocol"]["trials"] for row in rows)
+def _paper_table(rows: Sequence[Result], name: str) -> Table:
+    trials = max(row.paper_protocol.trials for row in rows)
     cells = [
         [
-            *(f"{row['backbone']}-{row['layers']}", row["method"], row["laplacian"] or NOTHING),
-            *(percent(row["printed"], 1), percent(row["paper_protocol"]["best_test"], 1)),
-            NOTHING if not row["short"] else f"{100 * row['short']:.1f}",
+            *(row.network, row.method, row.laplacian or NOTHING),
+            *(percent(row.printed, 1), percent(row.paper_protocol.best_test, 1)),
+            NOTHING if not row.short else f"{100 * row.short:.1f}",
         ]
         for row in rows
     ]
     columns = ("network", "method", "Laplacian", "printed (%)", "measured (%)", "short (points)")
-    return Table(f"{title}, paper protocol: best test accuracy of {trials} trials", columns, cells)
+    return Table(f"{name}, paper protocol: best test accuracy of {trials} trials", columns, cells)
 
 
-def _honest_table(rows: Sequence[Row], title: str) -> Table:
-    cells = []
-    for row in rows:
-        honest = row["honest"]
-        gap = plus_minus(points(honest["difference"]), honest["difference_low"], honest["difference_high"])
-        mean = plus_minus(percent(honest["mean"]), honest["low"], honest["high"])
-        network, laplacian = f"{row['backbone']}-{row['layers']}", row["laplacian"] or NOTHING
-        cells.append([network, row["method"], laplacian, mean, gap, p_value(honest["p_value"]), str(honest["seeds"])])
+def _honest_table(rows: Sequence[Result], name: str) -> Table:
+    cells = [
+        [
+            *(row.network, row.method, row.laplacian or NOTHING),
+            *(accuracy(row.honest), difference(row.honest), p_value(row.honest.p_value), str(row.honest.seeds)),
+        ]
+        for row in rows
+    ]
     columns = ("network", "method", "Laplacian", "accuracy (%)", "above DropEdge (points)", "p-value", "seeds")
-    return Table(f"{title}, honest protocol: mean over fresh seeds and splits, 95 % intervals", columns, cells)
+    return Table(f"{name}, honest protocol: mean over fresh seeds and splits, 95 % intervals", columns, cells)
 
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("dataset", "backbone", "layers", "method", "laplacian"))
+def accuracy(honest: Honest) -> str:
+    """An honest mean in per cent, with its interval."""
+    return plus_minus(percent(honest.mean), honest.low, honest.high)
 
 
-def _name(row: Row) -> str:
-    laplacian = f", {row['laplacian']}" if row["laplacian"] else ""
-    return f"{NAMES.get(row['dataset'], row['dataset'])} {row['backbone']}-{row['layers']} {row['method']}{laplacian}"
+def difference(honest: Honest) -> str:
+    """A paired difference in points, with its interval."""
+    return plus_minus(points(honest.difference), honest.difference_low, honest.difference_high)

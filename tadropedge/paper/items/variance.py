@@ -4,62 +4,104 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.data.planetoid import NAMES
 from tadropedge.diagnostics import output_variance
 from tadropedge.nn.backbones import GCN
 from tadropedge.nn.layers import Sparse
-from tadropedge.paper.clustered import resistance
-from tadropedge.paper.figures import variance as figures
+from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error
-from tadropedge.paper.pieces import Pieces
+from tadropedge.paper.journal import Journal
+from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error
+from tadropedge.paper.rows import INLINED, Measured, Number, Row, grouped, title
+from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import make_task
 
-Terms = npt.NDArray[np.float64]  # what a mean is taken of, one term for each subgraph
-
-Row = Mapping[str, Any]
-
-QUANTITIES = ("variance", "deviation")
 WORDS = {"variance": "output variance", "deviation": "mean squared distance from the output on the whole graph"}
 NEAR = 0.05  # how far a reduction may lie from the printed one
 
 
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """Ours, that of both kinds of DropEdge, and by how much ours is less than theirs, as a share."""
+
+    value: Number
+    dropedge_same_p: Number
+    reduction_same_p: Number
+    dropedge_same_budget: Number
+    reduction_same_budget: Number
+
+    def reduction(self, how: str) -> Measured:
+        """By how much it is less than DropEdge's, ``"same_p"`` or ``"same_budget"``."""
+        return self.reduction_same_p if how == "same_p" else self.reduction_same_budget
+
+    @classmethod
+    def of(cls, mine: Array, same_p: Array, same_budget: Array) -> Quantity:
+        """From the terms of the three, one for each subgraph."""
+        return cls(
+            value=mean_and_error(mine),
+            dropedge_same_p=mean_and_error(same_p),
+            reduction_same_p=reduction(mine, same_p),
+            dropedge_same_budget=mean_and_error(same_budget),
+            reduction_same_budget=reduction(mine, same_budget),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread(Row):
+    """How the outputs of one strategy at one p vary over its subgraphs."""
+
+    dataset: str
+    normalization: str
+    laplacian: str
+    strategy: str
+    keep_prob: float
+    kept_share: float
+    variance: Annotated[Quantity, INLINED]
+    deviation: Annotated[Quantity, INLINED]
+
+    def quantity(self, what: str) -> Quantity:
+        """The ``"variance"``, or the ``"deviation"`` from the output on the whole graph."""
+        return self.variance if what == "variance" else self.deviation
+
+
+ROWS = (Spread,)
+
+
 def run(bench: Bench) -> Item:
     """Measure every dataset, normalisation, p and strategy."""
-    recipe = bench.recipe
+    recipe, journal = bench.recipe, Journal(bench)
     total = len(recipe["datasets"]) * len(recipe["normalizations"]) * len(recipe["keep_probs"])
-    pieces = Pieces(bench)
-    rows: list[dict[str, Any]] = []
+    rows: list[Spread] = []
     done = 0
     for name in recipe["datasets"]:
         dataset = bench.dataset(name)
-        weights = resistance(dataset.graph, dataset.num_classes, recipe["laplacian"], bench.cache_dir)
+        scores = aggregate_resistance(
+            dataset.graph, dataset.num_classes, laplacian=recipe["laplacian"], cache_dir=bench.cache_dir
+        )
         for normalization in recipe["normalizations"]:
             meter = Meter(bench, dataset, normalization)
             for p in recipe["keep_probs"]:
                 bench.report(f"{name}, {normalization}", done, total)
-                rows += pieces.rows(f"{name}/{normalization}/{p:g}", partial(meter.rows, p, weights))
+                rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(meter.rows, p, scores))
                 done += 1
-    pictures = {what: figures.variances(rows, what, WORDS[what]) for what in QUANTITIES}
+    pictures = {what: figures.variances(rows, what, words) for what, words in WORDS.items()}
     notes = [
         "At the same p an adaptive strategy keeps more edges than DropEdge; at the same budget DropEdge keeps as many.",
         f"{recipe['samples']} subgraphs, {recipe['starts']} random starts of a GCN with {recipe['layers']} layers of "
         f"{recipe['hidden']}; all methods see the same coins; weights from the {recipe['laplacian']} Laplacian.",
     ]
-    return Item(rows, judge(rows, recipe.published), pictures, notes, run=pieces.run)
+    return Item(rows, judge(rows, recipe.published), pictures, notes, run=journal.run)
 
 
 class Meter:
@@ -76,7 +118,7 @@ class Meter:
         self.network = network
         self.parameters = [self.network.initial([start], dataset.device) for start in starts]
 
-    def terms(self, prob: Tensor) -> tuple[Terms, Terms]:
+    def terms(self, prob: Tensor) -> tuple[Array, Array]:
         """The terms of the variance and of the deviation from the whole graph, averaged over the starts."""
         found = []
         for parameters in self.parameters:
@@ -102,147 +144,131 @@ class Meter:
         deviation = torch.stack([each.deviations for each in found]).mean(dim=0)
         return variance.numpy(), deviation.numpy()
 
-    def rows(self, p: float, weights: Tensor) -> list[dict[str, Any]]:
+    def rows(self, p: float, scores: Tensor) -> list[Spread]:
         """One row for each strategy at p, beside DropEdge at p and DropEdge with the same budget."""
         recipe = self.bench.recipe
-        dropedge = self.terms(torch.full_like(weights, p))
+        dropedge = self.terms(torch.full_like(scores, p))
         gamma: float | str = "auto" if self.dataset.gamma is None else self.dataset.gamma
         rows = []
         for strategy in recipe["strategies"]:
-            prob = keep_probabilities(weights, keep_prob=p, strategy=strategy, gamma=gamma)
+            prob = keep_probabilities(scores, keep_prob=p, strategy=strategy, gamma=gamma)
             kept = float(prob.mean())
             mine, level = self.terms(prob), self.terms(torch.full_like(prob, kept))
-            row = {
-                "dataset": self.dataset.name,
-                "normalization": self.normalization,
-                "laplacian": recipe["laplacian"],
-                "strategy": strategy,
-                "keep_prob": p,
-                "kept_share": kept,
-            }
-            for what, ours, same_p, same_budget in zip(QUANTITIES, mine, dropedge, level, strict=True):
-                row |= _columns(what, ours, same_p, same_budget)
-            rows.append(row)
+            variance, deviation = (Quantity.of(*terms) for terms in zip(mine, dropedge, level, strict=True))
+            rows.append(
+                Spread(
+                    dataset=self.dataset.name,
+                    normalization=self.normalization,
+                    laplacian=recipe["laplacian"],
+                    strategy=strategy,
+                    keep_prob=p,
+                    kept_share=kept,
+                    variance=variance,
+                    deviation=deviation,
+                )
+            )
         return rows
 
 
-def _columns(what: str, mine: Terms, same_p: Terms, same_budget: Terms) -> dict[str, float]:
-    """The columns of one quantity: ours, DropEdge's, and by how much ours is less, with standard errors."""
-    columns = dict(zip((what, f"{what}_error"), mean_and_error(mine), strict=True))
-    for how, other in (("same_p", same_p), ("same_budget", same_budget)):
-        less, error = reduction(mine, other)
-        columns |= {
-            f"{what}_dropedge_{how}": float(other.mean()),
-            f"{what}_dropedge_{how}_error": mean_and_error(other)[1],
-            f"{what}_reduction_{how}": less,
-            f"{what}_reduction_{how}_error": error,
-        }
-    return columns
-
-
-def reduction(mine: Terms, other: Terms) -> tuple[float, float]:
+def reduction(mine: Array, other: Array) -> Measured:
     """1 − mean(mine) / mean(other), and its standard error from the pairs.
 
+    >>> import numpy as np
     >>> reduction(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
-    (0.5, 0.0)
+    Measured(value=0.5, error=0.0)
     """
     ratio = mine.mean() / other.mean()
     spread = (mine - ratio * other) / other.mean()
-    return float(1 - ratio), float(spread.std(ddof=1) / len(spread) ** 0.5)
+    return Measured(float(1 - ratio), float(spread.std(ddof=1) / len(spread) ** 0.5))
 
 
-def judge(rows: Sequence[Row], published: Mapping[str, float]) -> list[Verdict]:
+def judge(rows: Sequence[Spread], published: Mapping[str, float]) -> list[Verdict]:
     """The printed strategy is cdf, and the printed quantity the variance; the others are beside it in the rows."""
-    main = rows[0]["normalization"]
-    cdf = [row for row in rows if row["strategy"] == "cdf" and row["normalization"] == main]
-    verdicts = [_rises(cdf)]
-    verdicts += [_reduces(cdf, what, how) for what in QUANTITIES for how in HOW]
-    verdicts += [_printed(cdf, name, printed) for name, printed in published.items()]
-    return [*verdicts, *(_grows(cdf, what) for what in QUANTITIES)]
+    cdf = [row for row in rows if row.strategy == "cdf" and row.normalization == rows[0].normalization]
+    groups = by_dataset(cdf)
+    return [
+        _rises(groups),
+        *(_reduces(groups, what, how) for what in WORDS for how in HOW),
+        *(_printed(groups.get(name, []), name, printed) for name, printed in published.items()),
+        *(_grows(groups, what) for what in WORDS),
+    ]
 
 
-def _ends(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
-    """Each dataset with its rows of the smallest and the largest p."""
-    mine: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: float(row["keep_prob"])):
-        mine.setdefault(NAMES[row["dataset"]], []).append(row)
-    return [(name, found[0], found[-1]) for name, found in mine.items()]
+def by_dataset(rows: Sequence[Spread]) -> dict[str, list[Spread]]:
+    """The rows of each dataset, p rising."""
+    return grouped(sorted(rows, key=lambda row: row.keep_prob), lambda row: title(row.dataset))
 
 
-def falls(rows: Sequence[Row], key: str) -> bool:
+def falls(groups: Mapping[str, Sequence[Spread]], of: Callable[[Spread], Measured]) -> bool:
     """Whether a quantity falls with p on every dataset: clearly from end to end, and never clearly up in between."""
 
-    def clearly_above(one: Row, other: Row) -> bool:
-        room = CLEAR * math.hypot(one[f"{key}_error"], other[f"{key}_error"])
-        return bool(one[key] - other[key] > room)
+    def clearly_above(one: Spread, other: Spread) -> bool:
+        return of(one).value - of(other).value > CLEAR * math.hypot(of(one).error, of(other).error)
 
-    for name, low, high in _ends(rows):
-        mine = sorted((row for row in rows if NAMES[row["dataset"]] == name), key=lambda row: float(row["keep_prob"]))
-        if not clearly_above(low, high) or any(clearly_above(b, a) for a, b in itertools.combinations(mine, 2)):
-            return False
-    return True
-
-
-def _rises(rows: Sequence[Row]) -> Verdict:
-    """Whether DropEdge's variance falls with p, by more than its errors."""
-    key = "variance_dropedge_same_p"
-    tops = {}
-    for name, *_ in _ends(rows):
-        tops[name] = max((row for row in rows if NAMES[row["dataset"]] == name), key=lambda row: float(row[key]))
-    said = ", ".join(
-        f"{name} {low[key]:.3g} at p = {low['keep_prob']:g}, {tops[name][key]:.3g} at p = {tops[name]['keep_prob']:g}, "
-        f"{high[key]:.3g} at p = {high['keep_prob']:g}"
-        for name, low, high in _ends(rows)
+    return all(
+        clearly_above(mine[0], mine[-1]) and not any(clearly_above(b, a) for a, b in itertools.combinations(mine, 2))
+        for mine in groups.values()
     )
+
+
+def _rises(groups: Mapping[str, Sequence[Spread]]) -> Verdict:
+    """Whether DropEdge's variance falls with p, by more than its errors."""
+
+    def of(row: Spread) -> Measured:
+        return row.variance.dropedge_same_p
+
+    said = []
+    for name, mine in groups.items():
+        top = max(mine, key=lambda row: of(row).value)
+        three = (f"{of(row).value:.3g} at p = {row.keep_prob:g}" for row in (mine[0], top, mine[-1]))
+        said.append(f"{name} {', '.join(three)}")
     return judged(
         "The variance of DropEdge increases as p decreases",
-        falls(rows, key),
-        f"smallest p, the p of the largest variance, largest p: {said}; with few edges left there is little to vary",
+        falls(groups, of),
+        f"smallest p, the p of the largest variance, largest p: {', '.join(said)}; with few edges left there is little "
+        "to vary",
     )
 
 
-def _reduces(rows: Sequence[Row], what: str, how: str) -> Verdict:
+def _reduces(groups: Mapping[str, Sequence[Spread]], what: str, how: str) -> Verdict:
     """Whether cdf has less of it than DropEdge at every p of every dataset."""
-    key = f"{what}_reduction_{how}"
-    clear = [row for row in rows if row[key] > CLEAR * row[f"{key}_error"]]
-    more = [row for row in rows if row[key] < -CLEAR * row[f"{key}_error"]]
-    spans = []
-    for name, *_ in _ends(rows):
-        found = [row[key] for row in rows if NAMES[row["dataset"]] == name]
-        spans.append(f"{name} {min(found):+.1%} to {max(found):+.1%}")
+    found = {name: [row.quantity(what).reduction(how) for row in mine] for name, mine in groups.items()}
+    every = list(itertools.chain(*found.values()))
+    less, more = sum(one.above(CLEAR) for one in every), sum(one.below(CLEAR) for one in every)
+    spans = [f"{n} {min(r.value for r in mine):+.1%} to {max(r.value for r in mine):+.1%}" for n, mine in found.items()]
     return judged(
         f"TADropEdge-CDF reduces the {WORDS[what]}, beside DropEdge {HOW[how]}",
-        len(clear) == len(rows),
-        f"less in {len(clear)} and more in {len(more)} of {len(rows)} settings, by {CLEAR:g} standard errors; "
+        less == len(every),
+        f"less in {less} and more in {more} of {len(every)} settings, by {CLEAR:g} standard errors; "
         f"reductions: {', '.join(spans)}",
     )
 
 
-def _printed(rows: Sequence[Row], name: str, printed: float) -> Verdict:
+def _share(one: Measured, sign: str = "") -> str:
+    return f"{one.value:{sign}.1%} ± {one.error:.1%}"
+
+
+def _printed(mine: Sequence[Spread], name: str, printed: float) -> Verdict:
     """Whether the reduction at the same p ends at the printed one."""
-    key = "variance_reduction_same_p"
-    mine = [row for row in rows if NAMES[row["dataset"]] == name]
-    best, first = max(mine, key=lambda row: float(row[key])), min(mine, key=lambda row: float(row["keep_prob"]))
+    first, best = mine[0], max(mine, key=lambda row: row.variance.reduction_same_p.value)
     return judged(
         f"At the same p the variance on {name} falls by more the smaller p is, by {printed:.0%} at most",
-        best is first and abs(best[key] - printed) <= NEAR,
-        f"{first[key]:+.1%} ± {first[f'{key}_error']:.1%} at the smallest p = {first['keep_prob']:g}, and at most "
-        f"{best[key]:+.1%} ± {best[f'{key}_error']:.1%}, at p = {best['keep_prob']:g}, where cdf keeps "
-        f"{best['kept_share']:.2f} of the edges; beside DropEdge with that budget "
-        f"{best['variance_reduction_same_budget']:+.1%}",
+        best is first and abs(best.variance.reduction_same_p.value - printed) <= NEAR,
+        f"{_share(first.variance.reduction_same_p, '+')} at the smallest p = {first.keep_prob:g}, and at most "
+        f"{_share(best.variance.reduction_same_p, '+')}, at p = {best.keep_prob:g}, where cdf keeps "
+        f"{best.kept_share:.2f} of the edges; beside DropEdge with that budget "
+        f"{best.variance.reduction_same_budget.value:+.1%}",
     )
 
 
-def _grows(rows: Sequence[Row], what: str) -> Verdict:
+def _grows(groups: Mapping[str, Sequence[Spread]], what: str) -> Verdict:
     """Whether the reduction at the same p falls with p, by more than its errors."""
-    key = f"{what}_reduction_same_p"
-    said = ", ".join(
-        f"{name} {low[key]:.1%} ± {low[f'{key}_error']:.1%} at p = {low['keep_prob']:g} and "
-        f"{high[key]:.1%} ± {high[f'{key}_error']:.1%} at p = {high['keep_prob']:g}"
-        for name, low, high in _ends(rows)
-    )
-    return judged(
-        f"The reduction of the {WORDS[what]} increases with decreasing p",
-        falls(rows, key),
-        said,
-    )
+
+    def of(row: Spread) -> Measured:
+        return row.quantity(what).reduction_same_p
+
+    said = [
+        f"{name} " + " and ".join(f"{_share(of(row))} at p = {row.keep_prob:g}" for row in (mine[0], mine[-1]))
+        for name, mine in groups.items()
+    ]
+    return judged(f"The reduction of the {WORDS[what]} increases with decreasing p", falls(groups, of), ", ".join(said))

@@ -1,15 +1,19 @@
-"""Pieces of an item: kept when they are finished, whatever happens after that."""
+"""The journal of an item: what is finished is kept, whatever happens after that."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from conftest import data_root
 
-from tadropedge.paper import stopwatch
+from tadropedge.errors import TadropedgeError
+from tadropedge.paper import journal as journals
 from tadropedge.paper.item import Bench
-from tadropedge.paper.pieces import Pieces
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
+from tadropedge.paper.rows import Row
 
 SMALL = {
     "variance": {"datasets": ["karate"], "keep_probs": [0.3, 0.7], "samples": 4},
@@ -64,8 +68,13 @@ def test_a_killed_item_goes_on_and_ends_with_the_same_rows(name, tmp_path, monke
     assert resumed.rows == whole.rows
     assert kept.read_bytes().startswith(before)
     assert len(kept.read_bytes().splitlines()) == PIECES[name] + 4  # what is no piece stays and is passed over
-    monkeypatch.setattr(Pieces, "rows", lambda self, piece, make: self.finished[piece].rows)
+    monkeypatch.setattr(Journal, "_write", None)  # nothing is made again
     assert run(bench(name, tmp_path / "killed")).rows == whole.rows
+
+
+@dataclass(frozen=True)
+class Found(Row):
+    found: Any
 
 
 def test_a_piece_belongs_to_its_recipe_and_seed_and_names_the_machine_that_made_it(tmp_path, monkeypatch):
@@ -73,17 +82,48 @@ def test_a_piece_belongs_to_its_recipe_and_seed_and_names_the_machine_that_made_
 
     def rows(name, value, **options):
         options.setdefault("folder", tmp_path)
-        return Pieces(bench("variance", **options)).rows(name, lambda: made.append(value) or [{"found": value}])
+        journal = Journal(bench("variance", **options))
+        (row,) = journal.rows(name, Found, lambda: made.append(value) or [Found(value)])
+        return row.found
 
-    assert rows("karate/gcn/0.3", 1) == [{"found": 1}]
-    assert rows("karate/gcn/0.3", 2) == [{"found": 1}]
-    assert rows("karate/gcn/0.7", (3, float("inf"))) == [{"found": [3, float("inf")]}]
-    assert rows("karate/gcn/0.3", 4, seed=1) == [{"found": 4}]
+    assert rows("karate/gcn/0.3", 1) == 1
+    assert rows("karate/gcn/0.3", 2) == 1
+    assert rows("karate/gcn/0.7", (3, float("inf"))) == [3, float("inf")]
+    assert rows("karate/gcn/0.3", 4, seed=1) == 4
     monkeypatch.setitem(SMALL["variance"], "samples", 5)
-    assert rows("karate/gcn/0.3", 5) == [{"found": 5}]
+    assert rows("karate/gcn/0.3", 5) == 5
     assert made == [1, (3, float("inf")), 4, 5]
     monkeypatch.setitem(SMALL["variance"], "samples", 4)
-    monkeypatch.setattr(stopwatch, "machine", lambda device: "another machine")
-    told = Pieces(bench("variance", tmp_path)).run
+    monkeypatch.setattr(journals, "machine", lambda device: "another machine")
+    told = Journal(bench("variance", tmp_path)).run
     assert told["seconds_of"]["karate"]["measuring"] >= 0
     assert [place.startswith("another machine") for place in told["trained_on"]] == [False]
+
+
+def test_laps_are_lines_beside_the_pieces_and_add_to_what_an_earlier_version_wrote(tmp_path, monkeypatch):
+    seconds = iter([0.0, 1.0, 3.5, 10.0, 11.0, 12.25])
+    monkeypatch.setattr(journals.time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(journals, "machine", lambda device: "here")
+    earlier = tmp_path / "studies" / "variance-quick.seconds.json"
+    earlier.parent.mkdir()
+    earlier.write_text(json.dumps({"seconds": {"cora": {"search": 2.0}}, "trained_on": ["there"]}))
+    journal = Journal(bench("variance", tmp_path))
+    journal.lap("cora", "search")
+    journal.lap("cora", "retraining")
+    again = Journal(bench("variance", tmp_path))
+    again.start()
+    again.lap("karate", "search")
+    assert again.seconds == {"cora": {"search": 3.0, "retraining": 2.5}, "karate": {"search": 1.25}}
+    there, here = again.trained_on
+    assert there == "there"
+    assert here.startswith("here; torch ")
+    assert json.loads(earlier.read_text())["seconds"] == {"cora": {"search": 2.0}}  # it is only read
+    monkeypatch.undo()
+    other = bench("variance", tmp_path)
+    assert Journal(replace(other, recipe=replace(other.recipe, preset="paper"))).seconds == {}
+
+
+def test_a_journal_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "studies").write_text("no folder")
+    with pytest.raises(TadropedgeError, match=r"^cannot write '.*variance.pieces': .*"):
+        Journal(bench("variance", tmp_path)).lap("cora", "search")

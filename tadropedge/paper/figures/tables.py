@@ -1,0 +1,139 @@
+"""The pictures of the three tables: measured beside printed, and the honest means and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, lines, marks, picture
+
+if TYPE_CHECKING:
+    from tadropedge.comparison.statistics import Honest
+    from tadropedge.paper.items.table1_claims import Result
+    from tadropedge.paper.items.table2_claims import Contender
+    from tadropedge.paper.items.table3 import Localized
+    from tadropedge.paper.judge import Summary
+
+MARKS = {None: "o", "combinatorial": "o", "normalized": "D"}
+SHIFT = {None: 0.0, "combinatorial": -0.14, "normalized": 0.14}  # of the two Laplacians on a line
+
+
+def draw_table1(rows: Sequence[Result]) -> dict[str, bytes]:
+    """All pictures that the rows have data for."""
+    pictures = {}
+    for dataset, mine in grouped(rows, lambda row: row.dataset).items():
+        pictures[f"measured-{dataset}"] = measured(mine, dataset)
+        compared = [row for row in mine if row.honest.difference is not None]
+        if compared:
+            pictures[f"differences-{dataset}"] = differences(compared, dataset)
+    return pictures
+
+
+@picture
+def measured(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
+    """Best test accuracy of the trials beside the printed one, a line for each method of each network."""
+    figure, axis, places = _lines(rows, 0.21)
+    for row in rows:
+        place = places[_label(row)]
+        colour = COLOURS["worse"] if row.short else COLOURS["better"]
+        mark, at = MARKS[row.laplacian], place + SHIFT[row.laplacian]
+        axis.plot([100 * row.paper_protocol.best_test], [at], mark, color=colour, markersize=5, markeredgewidth=0)
+        if row.printed is not None:
+            axis.plot([100 * row.printed], [place], "|", color=INK, markersize=9, markeredgewidth=1.6)
+    _bands(axis, rows, places)
+    axis.set_xlabel(
+        "best test accuracy (%) of the trials; bar: printed; orange: below it\n"
+        "circle: no or the combinatorial Laplacian, diamond: normalised",
+        fontsize=9,
+    )
+    return figure, f"{dataset}: measured beside printed"
+
+
+@picture
+def differences(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
+    """Paired difference to DropEdge at the same budget with its 95 % interval, both Laplacians."""
+    figure, axis, places = _lines(rows, 0.27)
+    for row in rows:
+        honest, at = row.honest, places[_label(row)] + 1.4 * SHIFT[row.laplacian]
+        colour = COLOURS.get(honest.outcome or "", GREY)
+        ends = [100 * (end or 0.0) for end in (honest.difference_low, honest.difference_high)]
+        axis.plot(ends, [at, at], color=colour, linewidth=1.6, solid_capstyle="round")
+        middle = 100 * (honest.difference or 0.0)
+        axis.plot([middle], [at], MARKS[row.laplacian], color=colour, markersize=4.5)
+    axis.axvline(0, color=QUIET, linewidth=1.1, linestyle=RULE, zorder=1.5)
+    _bands(axis, rows, places)
+    axis.set_xlabel(
+        "points above DropEdge at the same budget (95 %); grey: undecided\n"
+        "circle: combinatorial Laplacian, diamond: normalised",
+        fontsize=9,
+    )
+    return figure, f"{dataset}: honest protocol"
+
+
+def _label(row: Result) -> str:
+    return f"{row.network} {row.method}"
+
+
+def _lines(rows: Sequence[Result], height: float) -> tuple[Figure, Axes, dict[str, int]]:
+    """A panel with a line for each method of each network, and the place of each."""
+    places = {label: place for place, label in enumerate(dict.fromkeys(map(_label, rows)))}
+    figure = Figure(figsize=(WIDTH, 1.6 + height * len(places)))
+    axis = figure.subplots()
+    lines(axis, list(places))
+    return figure, axis, places
+
+
+def _bands(axis: Axes, rows: Sequence[Result], places: dict[str, int]) -> None:
+    """A thin rule between two networks."""
+    for before, row in pairwise(rows):
+        if row.network != before.network:
+            axis.axhline(places[_label(row)] - 0.5, color="#c8c8c8", linewidth=0.6, zorder=1)
+
+
+def _ends(honest: Honest | Summary) -> Ends:
+    return honest.low, honest.mean, honest.high
+
+
+@picture
+def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
+    """One panel per dataset, one line per row."""
+    names = list(dict.fromkeys(row.row for row in rows))
+    groups = grouped(rows, lambda row: row.dataset)
+    figure = Figure(figsize=(WIDTH, 1.4 + 0.36 * len(names)))
+    axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for axis, (dataset, mine) in zip(axes, groups.items(), strict=True):
+        lines(axis, names)
+        for row in mine:
+            best = row.accuracy if row.source == "measured" else None
+            marks(axis, names.index(row.row), row.printed, best, _ends(row.honest))
+        axis.set_title(dataset)
+    figure.supxlabel("test accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 %", fontsize=9)
+    return figure, "TADropEdge beside its competitors"
+
+
+@picture
+def noises(rows: Sequence[Localized]) -> tuple[Figure, str]:
+    """One panel per noise, one line per method."""
+    methods = list(dict.fromkeys(row.method for row in rows))
+    groups = grouped(rows, lambda row: row.noise)
+    figure = Figure(figsize=(WIDTH, 1.8 + 0.36 * len(methods)))
+    axes = figure.subplots(1, len(groups), sharex=True, sharey=True, squeeze=False)[0]
+    for axis, (noise, mine) in zip(axes, groups.items(), strict=True):
+        lines(axis, methods)
+        for row in mine:
+            marks(axis, methods.index(row.method), row.printed, row.best_mean, _ends(row.honest))
+        bound = mine[0]
+        axis.axvline(100 * bound.bayes, color=QUIET, linewidth=1.1, linestyle=RULE)
+        axis.axvspan(100 * bound.bayes_low, 100 * bound.bayes_high, color="#00000012", zorder=0)
+        axis.set_title(f"{noise} noise {bound.deviation:g}")
+    figure.supxlabel(
+        "accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 % over graphs\n"
+        "dashed and shaded: Bayes bound, mean and range over graphs",
+        fontsize=9,
+    )
+    return figure, "source localisation"

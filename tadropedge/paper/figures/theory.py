@@ -1,0 +1,169 @@
+"""Pictures of what the analysis speaks of: output variance, relative errors and bounds, distances of low modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tadropedge.paper.rows import grouped
+from tadropedge.publish.pictures import (
+    INK,
+    MARKERS,
+    METHOD_COLOURS,
+    PALETTE,
+    QUIET,
+    RULE,
+    WIDTH,
+    legend,
+    lines,
+    picture,
+)
+
+if TYPE_CHECKING:
+    from tadropedge.paper.items.proposition1 import Kind
+    from tadropedge.paper.items.variance import Spread
+    from tadropedge.paper.perturbation import Subgraphs
+    from tadropedge.paper.trained_filters import Filters
+
+WAYS = {
+    "dropedge": ("DropEdge", INK, "o"),
+    "cdf": ("cdf", METHOD_COLOURS["cdf"], "s"),
+    "same_budget": ("DropEdge, budget of cdf", PALETTE[4], "D"),
+}
+PLACES = {"inside": (PALETTE[0], "o"), "between": (PALETTE[1], "s"), "as many inside": (PALETTE[2], "^")}
+
+
+@picture
+def variances(rows: Sequence[Spread], what: str, words: str) -> tuple[Figure, str]:
+    """Above, the variance (or deviation) against p; below, how much less it is than DropEdge's."""
+    main = rows[0].normalization
+    groups = grouped((row for row in rows if row.normalization == main), lambda row: row.dataset)
+    figure = Figure(figsize=(WIDTH * 1.5, 6.0))
+    axes = figure.subplots(2, len(groups), sharex=True, squeeze=False)
+    for (upper, lower), (name, mine) in zip(axes.T, groups.items(), strict=True):
+        _panels(upper, lower, mine, what)
+        upper.set_title(name)
+        lower.set_xlabel("keep_prob p")
+    axes[0, 0].set_ylabel(what)
+    axes[1, 0].set_ylabel("less than DropEdge (%)")
+    legend(figure, *axes[:, 0], fontsize=9)
+    return figure, f"{words}, untrained GCN, normalization {main}; bars: 95 %"
+
+
+def _panels(upper: Axes, lower: Axes, rows: Sequence[Spread], what: str) -> None:
+    for place, (strategy, group) in enumerate(grouped(rows, lambda row: row.strategy).items()):
+        mine = sorted(group, key=lambda row: row.keep_prob)
+        p, found = [row.keep_prob for row in mine], [row.quantity(what) for row in mine]
+        looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "marker": MARKERS[strategy], "markersize": 4}
+        if place == 0:
+            upper.plot(p, [one.dropedge_same_p.value for one in found], "k-", label="DropEdge, same p")
+            level = [one.dropedge_same_budget.value for one in found]
+            upper.plot(p, level, "k:", label=f"DropEdge, budget of {strategy}")
+        upper.plot(p, [one.value.value for one in found], label=strategy, **looks)
+        for how, dashes in (("same_p", "-"), ("same_budget", ":")):
+            less = [one.reduction(how) for one in found]
+            lower.errorbar(
+                p,
+                [100 * one.value for one in less],
+                [196 * one.error for one in less],
+                linestyle=dashes,
+                label=f"{strategy}, {how.replace('_', ' ')}",
+                **looks,
+            )
+    upper.set_ylim(bottom=0)
+    lower.axhline(0, color=QUIET, linewidth=1)
+    lower.set_ylim(bottom=max(lower.get_ylim()[0], -110))  # far below is far enough
+
+
+@picture
+def errors(rows: Sequence[Subgraphs]) -> tuple[Figure, str]:
+    """‖E‖ of each strategy over DropEdge's, at the same p and at the same budget, with 95 % intervals."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(map(_setting, rows)))}
+    figure = Figure(figsize=(WIDTH * 1.5, 1.6 + 0.36 * len(places)))
+    axes = figure.subplots(1, 2, sharey=True, sharex=True)
+    for axis, words in zip(axes, ("same p", "same budget"), strict=True):
+        lines(axis, list(places))
+        for number, (strategy, mine) in enumerate(grouped(rows, lambda row: row.strategy).items()):
+            found = [row.relative_ratio_same_p if words == "same p" else row.relative_ratio_same_budget for row in mine]
+            ratio = np.array([one.value for one in found])
+            half = 1.96 * np.array([one.error for one in found])
+            axis.errorbar(
+                ratio,
+                [places[_setting(row)] + 0.2 * (number - 1) for row in mine],
+                xerr=[ratio - ratio * np.exp(-half), ratio * np.exp(half) - ratio],
+                fmt=MARKERS[strategy],
+                color=METHOD_COLOURS[strategy],
+                markersize=4,
+                label=strategy,
+            )
+        axis.axvline(1, color=QUIET, linestyle=RULE, linewidth=1)
+        axis.set(title=f"beside DropEdge at the {words}", xlabel="‖E‖ over DropEdge's; left of 1: smaller")
+    axes[0].set_xlim(left=0)
+    legend(figure, axes[0])
+    return figure, "relative error of sampled subgraphs"
+
+
+@picture
+def bounds(rows: Sequence[Filters]) -> tuple[Figure, str]:
+    """The bound of the theorem against the measured change, one point for each setting; the diagonal is equality."""
+    groups = grouped(rows, lambda row: row.normalization)
+    figure = Figure(figsize=(WIDTH * 1.3, 3.9))
+    axes = figure.subplots(1, len(groups), sharex=True, sharey=True, squeeze=False)[0]
+    for axis, (kind, mine) in zip(axes, groups.items(), strict=True):
+        for row in mine:
+            _, colour, marker = WAYS[row.method]
+            face = colour if row.layers == 1 else "white"
+            axis.plot(row.moved.change, row.moved.bound, marker, color=colour, markerfacecolor=face, markersize=6)
+        axis.axline((1e-2, 1e-2), (1, 1), color=QUIET, linewidth=1)
+        axis.set(title=kind, xscale="log", yscale="log", xlabel="measured change over ‖X‖")
+    axes[0].set_ylabel("first-order bound over ‖X‖")
+    for name, colour, marker in WAYS.values():
+        axes[0].plot([], [], marker, color=colour, label=name)
+    legend(figure, axes[0])
+    return figure, "bound against measurement; line: equal; hollow: two layers"
+
+
+def _setting(row: Subgraphs) -> str:
+    return f"{row.family}, {row.normalization}, p = {row.keep_prob:g}"
+
+
+@picture
+def distances(rows: Sequence[Kind]) -> tuple[Figure, str]:
+    """One panel for each kind of graph: solid lines measured, dotted lines the bound, grey the largest distance."""
+    kinds = grouped(rows, lambda row: row.kind)
+    lines = -(-len(kinds) // 2)
+    figure = Figure(figsize=(WIDTH * 1.5, 1.0 + 3.0 * lines))
+    axes = figure.subplots(lines, 2, sharex=True, squeeze=False)
+    for axis, (kind, mine) in zip(axes.flatten(), kinds.items(), strict=False):
+        _panel(axis, mine)
+        axis.set_title(kind.replace(", links", ",\nlinks"), fontsize=10)
+    for axis in axes.flatten()[len(kinds) :]:
+        axis.set_axis_off()
+    for axis in axes[-1]:
+        axis.set_xlabel("share of those edges that is dropped")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("distance of the first q modes")
+    legend(figure, axes[0, 0], fontsize=9)
+    return figure, "solid: measured distance; dotted: bound α + α'"
+
+
+def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
+    for name, (colour, marker) in PLACES.items():
+        mine = [row for row in rows if row.dropped == name]
+        axis.errorbar(
+            [row.share for row in mine],
+            [row.distance.value for row in mine],
+            [1.96 * row.distance.error for row in mine],
+            color=colour,
+            marker=marker,
+            markersize=4,
+            label=f"dropped {name}",
+        )
+        known = [(row.share, row.bound) for row in mine if row.bound is not None]
+        axis.plot(*zip(*known, strict=True) if known else ([], []), ":", color=colour, marker=marker, markersize=3)
+    axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="largest there is")
+    axis.set_yscale("log")

@@ -1,0 +1,133 @@
+"""One journal per item: measurements that are finished, the seconds that work took, and where it ran.
+
+A line is JSON with a digest in front, appended to ``studies/NAME.pieces`` as soon as something is finished. A line that
+was cut short or changed is passed over. So an item that is interrupted resumes after the last whole line; trainings
+themselves are kept in Optuna studies (``trainings.py``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.paper.item import Bench
+from tadropedge.paper.rows import Row, unchecked
+from tadropedge.provenance import commit, machine
+from tadropedge.typed import build, read_json
+
+R = TypeVar("R", bound=Row)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """``studies/NAME-PRESET.seconds.json``, where version 0.1 kept the seconds of trainings."""
+
+    seconds: dict[str, dict[str, float]]
+    trained_on: list[str]
+
+
+class Journal:
+    """Seconds by part and phase, machines, and finished pieces, summed over all runs of an item."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, recipe = bench, bench.recipe
+        self.path = bench.folder / "studies" / f"{recipe.name}.pieces"
+        self.seconds: dict[str, dict[str, float]] = {}
+        self.trained_on: list[str] = []  # machine, torch and commit of every run that did some of the work
+        self._pieces: dict[str, list[dict[str, Any]]] = {}
+        earlier = self.path.with_name(f"{recipe.name}-{recipe.preset}.seconds.json")
+        if earlier.exists():
+            found = build(Earlier, read_json(earlier), earlier.name)
+            self.seconds, self.trained_on = found.seconds, found.trained_on
+        for line in _lines(self.path):
+            self._take(line)
+        self._last = time.monotonic()
+
+    def rows(self, name: str, kind: type[R], make: Callable[[], Sequence[R]]) -> list[R]:
+        """The rows of a piece of work, made where they are not there yet; its name begins with its part (cora/0.7)."""
+        if name not in self._pieces:
+            self.start()
+            rows = [row.columns() for row in make()]
+            key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed}
+            self._write({**key, "name": name, **self._lap(), "rows": rows})
+        return [kind.of(row, name, unchecked) for row in self._pieces[name]]
+
+    def start(self) -> None:
+        """What went by until now counts for nothing."""
+        self._last = time.monotonic()
+
+    def lap(self, part: str, phase: str) -> None:
+        """Add the seconds since the last lap."""
+        self._write({"preset": self.bench.recipe.preset, "name": part, "phase": phase, **self._lap()})
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """What an item says of its run: how long its parts took, and where they ran."""
+        return {"seconds_of": self.seconds, "trained_on": self.trained_on}
+
+    def _lap(self) -> dict[str, Any]:
+        now = time.monotonic()
+        seconds, self._last = round(now - self._last, 3), now
+        return {"seconds": seconds, "place": workplace(self.bench.device)}
+
+    def _write(self, line: dict[str, Any]) -> None:
+        content = json.dumps(line)
+        try:
+            _append(f"{_digest(content)} {content}\n".encode(), self.path)
+        except OSError as error:
+            raise TadropedgeError(f"cannot write '{self.path}': {error.strerror or error}") from error
+        # As it will be read, so that a run gives what it would give after a restart.
+        self._take(json.loads(content))
+
+    def _take(self, line: dict[str, Any]) -> None:
+        """Count a line: a piece of this recipe and seed, or a lap of this preset."""
+        part, phase = line["name"], line.get("phase", "measuring")
+        if "rows" in line:
+            mine = (line["recipe"], line["seed"]) == (self.bench.recipe.fingerprint, self.bench.seed)
+            if not mine or part in self._pieces:
+                return
+            self._pieces[part] = line["rows"]
+            part = part.partition("/")[0]
+        elif line["preset"] != self.bench.recipe.preset:
+            return
+        phases = self.seconds.setdefault(part, {})
+        phases[phase] = round(phases.get(phase, 0.0) + line["seconds"], 3)
+        if line["place"] not in self.trained_on:
+            self.trained_on.append(line["place"])
+
+
+def workplace(device: str) -> str:
+    """Machine, torch and commit: where numbers come from."""
+    return f"{machine(device)}; torch {torch.__version__}; commit {commit()}"
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
+    for line in lines:
+        digest, _, content = line.partition(" ")
+        if digest == _digest(content):
+            yield json.loads(content)
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _append(line: bytes, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read(1) == b"\n" else b"\n" + line  # the line before was cut short
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,1 @@
+"""What readers see, wherever it is shown: wording of numbers, tables, pictures, pages, and the label of a run."""

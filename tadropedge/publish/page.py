@@ -1,0 +1,53 @@
+"""Self-contained pages: one file, no request, light and dark, readable on a phone.
+
+Templates lie beside the code that fills them and extend ``publish/page.html.j2``, which holds the style and a content
+security policy that forbids every request. Names from the outside are escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tadropedge.publish.label import FIRST
+from tadropedge.publish.wording import shown
+
+__all__ = ["Markup", "embedded", "render", "run_lines"]
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("tadropedge", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+
+
+def render(template: str, **parts: object) -> str:
+    """The page as text; ``template`` is a path inside the package, such as ``comparison/report.html.j2``."""
+    return _environment().get_template(template).render(**parts)
+
+
+def embedded(png: bytes | Path) -> str:
+    """A picture as the address of an image; empty where there is no such file.
+
+    >>> embedded(b"PNG"), embedded(Path("missing.png"))
+    ('data:image/png;base64,UE5H', '')
+    """
+    if isinstance(png, Path):
+        return embedded(png.read_bytes()) if png.is_file() else ""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def run_lines(run: Mapping[str, object]) -> list[tuple[str, str]]:
+    """The members of a run's label as words, the usual ones first.
+
+    >>> run_lines({"device": "cpu", "commit": "0123abcd"})
+    [('commit', '0123abcd'), ('device', 'cpu')]
+    """
+    order = [name for name in FIRST if name in run] + [name for name in run if name not in FIRST]
+    return [(name, shown(run[name])) for name in order]

@@ -1,0 +1,35 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich import box
+from rich.console import JustifyMethod
+from rich.table import Table as Shown
+from rich.text import Text
+
+from tadropedge.publish.tables import Table
+
+
+def terminal_table(table: Table, styles: Mapping[str, str] | None = None, below: str | None = None) -> Shown:
+    """A table with its caption on top and the words ``below`` under it; ``styles`` of cells by what they hold.
+
+    Cells are shown as they are: brackets in a name are no markup. The ends of a line are folded where room is scarce.
+    """
+    made = Shown(
+        title=Text(table.caption) if table.caption else None,
+        title_justify="left",
+        caption=Text(below, style="default") if below else None,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    last = len(table.columns) - 1
+    for place, name in enumerate(table.columns):
+        side: JustifyMethod = "left" if place in table.left else "right"
+        made.add_column(Text(name), justify=side, no_wrap=0 < place < last, overflow="fold")
+    for row in table.rows:
+        made.add_row(Text(row[0]), *(Text(cell, style=(styles or {}).get(cell, "")) for cell in row[1:]))
+    return made
