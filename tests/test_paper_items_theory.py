@@ -82,7 +82,7 @@ def test_dataset_statistics_and_why_they_differ(tmp_path):
     item = datasets.run(bench(tmp_path, "datasets"))
     verdicts = check(item, "datasets")
     assert [row.edges for row in item.rows] == [5278, 4552, 44324]
-    assert [row.listed for row in item.rows] == [row.printed_edges for row in item.rows]
+    assert [row.listed for row in item.rows] == [row.printed.edges for row in item.rows]
     assert [row.self_loops for row in item.rows] == [0, 124, 3]
     assert verdicts["Cora has 5,429 edges"].status == IMPOSSIBLE
     assert "151 of them twice" in verdicts["Cora has 5,429 edges"].reason
