@@ -78,17 +78,8 @@ def largest_component(graph: Graph) -> Graph:
     return Graph.from_edge_index(number[graph.pairs[:, kept]], num_nodes=int(inside.sum()))
 
 
-@dataclass(frozen=True, eq=False)
-class Distances:
-    """For each draw ``[D]``: ‖E‖₂, ‖S − S'‖₂, and the share of ‖S − S'‖_F that no E represents."""
-
-    relative: Array
-    absolute: Array
-    unexplained: Array
-
-
-def distances(model: ErrorModel, case: Case, prob: Tensor, normalization: str, draws: Sequence[int]) -> Distances:
-    """Draw subgraphs and measure each."""
+def distances(model: ErrorModel, case: Case, prob: Tensor, normalization: str, draws: Sequence[int]) -> Array:
+    """Draw subgraphs; ‖E‖₂, ‖S − S'‖₂ and the share of ‖S − S'‖_F that no E represents of each, ``[3, D]``."""
     step = max(1, AT_ONCE // case.graph.num_nodes**2)
     parts = []
     for start in range(0, len(draws), step):
@@ -97,69 +88,56 @@ def distances(model: ErrorModel, case: Case, prob: Tensor, normalization: str, d
         found = model.of(other)
         absolute = spectral_norm(model.shift - other)
         parts.append(torch.stack((found.norm, absolute, found.residual / found.change.clamp_min(1e-300))))
-    relative, absolute, unexplained = torch.cat(parts, dim=1).cpu().numpy()
-    return Distances(relative, absolute, unexplained)
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """The subgraphs of a strategy on one graph, and those of both kinds of DropEdge, drawn with the same coins."""
-
-    kept: float
-    own: Distances
-    same_p: Distances
-    same_budget: Distances
+    measured: Array = torch.cat(parts, dim=1).cpu().numpy()
+    return measured
 
 
 def compare(
     make: Callable[[], Sequence[Case]], strategies: Sequence[str], normalization: str, p: float, draws: Sequence[int]
 ) -> list[Subgraphs]:
-    """One row for each strategy on a family of graphs."""
+    """One row for each strategy on a family of graphs; all ways of dropping see the same coins."""
     cases = make()
-    found: dict[str, list[Sampled]] = {strategy: [] for strategy in strategies}
-    sums = []
-    for case in cases:
-        model = ErrorModel(shift_operator(case.graph, normalization=normalization, dtype=torch.float64))
-        sums.append(model.smallest_sum)
-        uniform = distances(model, case, torch.full_like(case.scores, p), normalization, draws)
-        for strategy in strategies:
-            prob = case.probabilities(strategy, p)
-            kept = float(prob.mean())
-            own, level = (
-                distances(model, case, one, normalization, draws) for one in (prob, torch.full_like(prob, kept))
+    shifts = (shift_operator(case.graph, normalization=normalization, dtype=torch.float64) for case in cases)
+    models = [ErrorModel(shift) for shift in shifts]
+
+    def measured(probs: Sequence[Tensor]) -> Array:  # [3, G, D]
+        found = [distances(*one, normalization, draws) for one in zip(models, cases, probs, strict=True)]
+        return np.stack(found, axis=1)
+
+    rows = []
+    same_p = measured([torch.full_like(case.scores, p) for case in cases])
+    for strategy in strategies:
+        probs = [case.probabilities(strategy, p) for case in cases]
+        kept = [float(prob.mean()) for prob in probs]
+        level = measured([torch.full_like(prob, share) for prob, share in zip(probs, kept, strict=True)])
+        relative, absolute, unexplained = measured(probs)
+        rows.append(
+            Subgraphs(
+                family=cases[0].family,
+                graphs=len(cases),
+                nodes=cases[0].graph.num_nodes,
+                normalization=normalization,
+                keep_prob=p,
+                draws=len(draws),
+                smallest_sum=min(model.smallest_sum for model in models),
+                strategy=strategy,
+                kept_share=float(np.mean(kept)),
+                error_norm=float(np.median(relative)),
+                error_norm_same_p=float(np.median(same_p[0])),
+                error_norm_same_budget=float(np.median(level[0])),
+                below_one=float((relative < 1).mean()),
+                unexplained=float(unexplained.mean()),
+                relative_ratio_same_p=_ratio(relative / same_p[0]),
+                relative_ratio_same_budget=_ratio(relative / level[0]),
+                absolute_ratio_same_p=_ratio(absolute / same_p[1]),
+                absolute_ratio_same_budget=_ratio(absolute / level[1]),
             )
-            found[strategy].append(Sampled(kept, own, uniform, level))
-    return [
-        Subgraphs(
-            family=cases[0].family,
-            graphs=len(cases),
-            nodes=cases[0].graph.num_nodes,
-            normalization=normalization,
-            keep_prob=p,
-            draws=len(draws),
-            smallest_sum=min(sums),
-            strategy=strategy,
-            kept_share=float(np.mean([one.kept for one in graphs])),
-            error_norm=_median([one.own.relative for one in graphs]),
-            error_norm_same_p=_median([one.same_p.relative for one in graphs]),
-            error_norm_same_budget=_median([one.same_budget.relative for one in graphs]),
-            below_one=float((np.concatenate([one.own.relative for one in graphs]) < 1).mean()),
-            unexplained=float(np.concatenate([one.own.unexplained for one in graphs]).mean()),
-            relative_ratio_same_p=_ratio(graphs, lambda one: one.own.relative / one.same_p.relative),
-            relative_ratio_same_budget=_ratio(graphs, lambda one: one.own.relative / one.same_budget.relative),
-            absolute_ratio_same_p=_ratio(graphs, lambda one: one.own.absolute / one.same_p.absolute),
-            absolute_ratio_same_budget=_ratio(graphs, lambda one: one.own.absolute / one.same_budget.absolute),
         )
-        for strategy, graphs in found.items()
-    ]
+    return rows
 
 
-def _median(values: Sequence[Array]) -> float:
-    return float(np.median(np.concatenate(values)))
-
-
-def _ratio(graphs: Sequence[Sampled], ratio: Callable[[Sampled], Array]) -> Measured:
-    """A geometric mean: ‖E‖ has a long tail, as sums of eigenvalues nearly vanish."""
-    logs = [np.log(ratio(one)) for one in graphs]
-    mean = mean_and_error([log.mean() for log in logs] if len(logs) > 1 else logs[0])
+def _ratio(ratios: Array) -> Measured:
+    """A geometric mean of ``[G, D]``: ‖E‖ has a long tail, as sums of eigenvalues nearly vanish."""
+    logs = np.log(ratios)
+    mean = mean_and_error(logs.mean(axis=1) if len(logs) > 1 else logs[0])
     return Measured(float(np.exp(mean.value)), mean.error)

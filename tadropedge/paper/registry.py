@@ -15,7 +15,7 @@ ITEMS = {
     "components": "components",
     "fig1": "fig1",
     "examples": "examples",
-    "weights": "weights",
+    "weights": "scores",
     "convergence": "convergence",
     "accuracy-vs-p": "accuracy_vs_p",
     "inverse": "inverse",

@@ -75,7 +75,7 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
     parts = tuple(run.parts)
     bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, parts)
     with warnings.catch_warnings():
-        # Said once for a whole item of the paper would be enough; the notes of Table 1 do.
+        # The notes of Table 1 say it once for all of the paper.
         warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
         found: Item = module.run(bench)
     figures = []

@@ -1,1 +1,1 @@
-"""The pictures of the paper's items, as PNG bytes: one file for each kind."""
+"""The pictures of the paper's items, as PNG bytes: one file per family."""

@@ -49,7 +49,7 @@ def run(bench: Bench) -> Item:
     rows = []
     curves: dict[str, dict[str, Array]] = {}
     for place, (name, laplacian) in enumerate(cases):
-        bench.report("weights", place, len(cases))
+        bench.report("scores", place, len(cases))
         dataset = bench.dataset(name)
         q = dataset.num_classes
         scores = aggregate_resistance(dataset.graph, q, laplacian=laplacian, cache_dir=bench.cache_dir)
