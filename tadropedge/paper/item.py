@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tadropedge.data import load_dataset
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import lookup
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.rows import Row
+from tadropedge.paper.rows import Row, T
 from tadropedge.publish.tables import Table as Table
 from tadropedge.search.study import open_storage
 
@@ -80,6 +80,12 @@ class Bench:
     def dataset(self, name: str, **options: Any) -> Dataset:
         """A dataset on the device of this run."""
         return load_dataset(name, root=self.root, **options).to(self.device)
+
+    def each(self, phase: str, items: Sequence[T], name: Callable[[T], str] | None = None) -> Iterator[T]:
+        """One item after the other, with progress; ``name`` adds what the phase is at."""
+        for done, item in enumerate(items):
+            self.report(phase if name is None else f"{phase}, {name(item)}", done, len(items))
+            yield item
 
     @property
     def cache_dir(self) -> Path:

@@ -35,8 +35,7 @@ ROWS = (Counts,)
 def run(bench: Bench) -> Item:
     """Count the components of each dataset, and the nodes of the largest and the smallest."""
     rows = []
-    for place, name in enumerate(bench.recipe["datasets"]):
-        bench.report("components", place, len(bench.recipe["datasets"]))
+    for name in bench.each("components", bench.recipe["datasets"]):
         rows.append(measured(name, bench.dataset(name).graph, bench.recipe.published[title(name)]))
     notes = [
         "CiteSeer's isolated nodes are components of one node each, as in the printed smallest component.",

@@ -48,8 +48,7 @@ ROWS = (Statistics,)
 def run(bench: Bench) -> Item:
     """Count nodes, edges, classes, features and the split of each dataset."""
     rows = []
-    for place, name in enumerate(bench.recipe["datasets"]):
-        bench.report("datasets", place, len(bench.recipe["datasets"]))
+    for name in bench.each("datasets", bench.recipe["datasets"]):
         printed = build(Sizes, bench.recipe.published[title(name)], f"published.{title(name)}")
         rows.append(measured(bench.dataset(name), printed))
     notes = [

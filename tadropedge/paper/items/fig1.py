@@ -20,8 +20,7 @@ GOOD = 0.9  # what a share must reach to count as "relatively uniform" or as "id
 def run(bench: Bench) -> Item:
     """Draw the figure for one graph, and check what it shows on many."""
     recipe, rows = bench.recipe, []
-    for number in range(recipe["graphs"]):
-        bench.report("graphs", number, recipe["graphs"])
+    for number in bench.each("graphs", range(recipe["graphs"])):
         made = clustered(recipe["graph"], bench.seed + number)
         found = spectrum(made)
         rows.append(contrast(number, made, found, recipe["shown"]))

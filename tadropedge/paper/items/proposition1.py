@@ -78,8 +78,7 @@ def run(bench: Bench) -> Item:
     recipe, journal = bench.recipe, Journal(bench)
     jobs = [(kind, number) for kind in recipe["kinds"] for number in range(recipe["graphs"])]
     found: dict[str, list[list[Draws]]] = {}
-    for done, (kind, number) in enumerate(jobs):
-        bench.report("graphs", done, len(jobs))
+    for kind, number in bench.each("graphs", jobs):
         piece = partial(measure, kind, recipe, bench.seed + number)
         found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", Draws, piece))
     rows = [row for name, graphs in found.items() for row in summary(name, graphs)]

@@ -48,8 +48,7 @@ def run(bench: Bench) -> Item:
     cases = [(name, laplacian) for name in recipe["datasets"] for laplacian in recipe["laplacians"]]
     rows = []
     curves: dict[str, dict[str, Array]] = {}
-    for place, (name, laplacian) in enumerate(cases):
-        bench.report("scores", place, len(cases))
+    for name, laplacian in bench.each("scores", cases):
         dataset = bench.dataset(name)
         q = dataset.num_classes
         scores = aggregate_resistance(dataset.graph, q, laplacian=laplacian, cache_dir=bench.cache_dir)

@@ -60,9 +60,8 @@ def _subgraphs(bench: Bench, journal: Journal) -> list[Subgraphs]:
     # The graphs of a family are made when they are needed.
     cases = {family["dataset"]: cache(partial(_cases, bench, family)) for family in recipe["families"]}
     rows: list[Subgraphs] = []
-    for done, (family, normalization, p) in enumerate(jobs):
+    for family, normalization, p in bench.each("relative errors", jobs, lambda job: job[0]["dataset"]):
         name = family["dataset"]
-        bench.report(f"relative errors, {name}", done, len(jobs))
         draws = range(bench.seed, bench.seed + family.get("draws", recipe["draws"]))
         measure = partial(compare, cases[name], recipe["strategies"], normalization, p, draws)
         rows += journal.rows(f"{name}/{normalization}/{p:g}", Subgraphs, measure)
@@ -73,8 +72,7 @@ def _filters(bench: Bench, journal: Journal) -> list[Filters]:
     """Trained filters on one graph and with one number of layers after the other."""
     jobs = [(graph, n) for graph in range(bench.recipe["trained_graphs"]) for n in bench.recipe["network"]["layers"]]
     rows = []
-    for done, (graph, layers) in enumerate(jobs):
-        bench.report("trained filters", done, len(jobs))
+    for graph, layers in bench.each("trained filters", jobs):
         rows += journal.rows(f"filters/{graph}/{layers}", Filters, partial(_trained, bench, graph, layers))
     return rows
 
