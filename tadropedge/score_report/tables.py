@@ -1,4 +1,4 @@
-"""The weights as files: ``weights.csv`` for people and spreadsheets, ``weights.npz`` for programs."""
+"""The edge scores as files: ``weights.csv`` for people and spreadsheets, ``weights.npz`` for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES = 100_000  # written at a time
 
 
 def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
-    """One line an edge: its ends by the user's own names, its weight, the probability of keeping it.
+    """One line per edge: its ends by the user's own names, its score, the probability of keeping it.
 
     Words are quoted, so that every name comes back as it was; numbers have all their digits.
     """
