@@ -17,7 +17,7 @@ def bridges(graph: Graph) -> Tensor:
 
     An edge is a bridge when no cycle runs through it. Every edge outside a spanning forest gets a random
     64-bit word; a forest edge gets the XOR of the words of all edges that leave the subtree below it. Edges
-    inside the subtree cancel, so the XOR is zero exactly for bridges (up to a chance of 2⁻⁶⁴ an edge).
+    inside the subtree cancel, so the XOR is zero exactly for bridges (up to a chance of 2⁻⁶⁴ per edge).
 
     >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])  # a triangle with a tail
     >>> graph.pairs[:, bridges(graph)].tolist()

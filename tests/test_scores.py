@@ -8,7 +8,7 @@ from graphs import ZOO, path
 
 from tadropedge import SCORES, Graph, TadropedgeError, edge_scores
 from tadropedge.scores import solve as module
-from tadropedge.scores.solve import solve
+from tadropedge.scores.solve import settings_for, solve
 
 
 class TestAggregate(DenseScoreContract):
@@ -133,6 +133,15 @@ def test_bad_input(name):
     call, message = BAD[name]
     with pytest.raises(TadropedgeError, match=message):
         call()
+
+
+def test_a_function_may_take_anything_or_have_no_signature():
+    def open_minded(graph, **settings):
+        return torch.full((graph.num_edges,), float(len(settings)))
+
+    assert edge_scores(GRAPH, open_minded, q=1, moon="full").tolist() == [2.0] * 3
+    assert settings_for(open_minded, {"q": 1}) == {}
+    assert settings_for(iter, {"q": 1}) == {}  # written in C
 
 
 def test_a_registered_score_is_named_in_its_errors(monkeypatch):

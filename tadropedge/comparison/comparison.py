@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from tadropedge.comparison.figures import save_figures
 from tadropedge.comparison.report import write_report

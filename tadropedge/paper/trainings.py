@@ -20,6 +20,7 @@ from tadropedge.comparison.comparison import LARGEST_BATCH
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
+from tadropedge.method import Method
 from tadropedge.paper.item import Bench
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.rows import grouped
@@ -27,7 +28,6 @@ from tadropedge.search.engine import Job, Table, run_jobs, run_search
 from tadropedge.search.protocol import Replicates, adaptive, honest, reference, replicate
 from tadropedge.search.space import Space, Spaces
 from tadropedge.search.study import Finished, Ledger
-from tadropedge.method import Method
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 

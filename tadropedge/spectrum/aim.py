@@ -16,30 +16,21 @@ CPU = torch.device("cpu")
 ROUNDING_STEPS = 200 * float(np.finfo(np.float64).eps)  # a residual of this share of ‖L‖ is all that float64 gives
 
 
-def to_rounding(values: Floats, norm: float) -> Floats:
-    """The largest residual of each of k pairs when nothing but rounding may remain, ``[k]``."""
-    return np.full(len(values), ROUNDING_STEPS * norm)
-
-
-def all_of_them(values: Floats) -> float:
-    """No eigenvalue up to the last may be missed."""
-    return float(values[-1])
-
-
 @dataclass(frozen=True)
 class Aim:
     """``limits(values, norm)`` gives the largest good residual of each pair ``[k]``; ``report`` hears the share done.
 
-    ``cut(values)``: no copy of an eigenvalue below it may be missed.
+    ``cut(values)``: no copy of an eigenvalue below it may be missed. By default nothing but rounding may remain in the
+    residuals, and no eigenvalue up to the last may be missed.
 
     >>> float(Aim().limits(np.zeros(2), 1.0)[0]) < 1e-13
     True
     """
 
     device: torch.device = CPU
-    limits: Callable[[Floats, float], Floats] = to_rounding
+    limits: Callable[[Floats, float], Floats] = lambda values, norm: np.full(len(values), ROUNDING_STEPS * norm)
     report: Callable[[float], None] = lambda share: None
-    cut: Callable[[Floats], float] = all_of_them
+    cut: Callable[[Floats], float] = lambda values: float(values[-1])
 
 
 EXACT = Aim()
