@@ -7,10 +7,11 @@ import graphs
 import numpy as np
 import pytest
 import torch
+from networks import make_network
 
 from tadropedge import diagnostics, sample_edges, shift_operator
 from tadropedge.errors import TadropedgeError
-from tadropedge.nn.filters import FilterNetwork
+from tadropedge.nn.filters import filter_taps
 
 NORMALIZATIONS = ["gcn", "gcn-residual", "first-order", "adjacency", "spectral", "laplacian"]
 
@@ -198,15 +199,15 @@ def test_filters_name_what_is_wrong():
 def test_taps_of_a_network_are_its_polynomials():
     """Σ_k b_k S^k x with the taps, beside the network's own features (its read-out made the identity)."""
     S, _ = operators(graphs.path(5), "gcn")
-    network = FilterNetwork(layers=1, order=3, num_nodes=5, num_features=2, hidden=4, num_classes=20)
+    network = make_network("gcnn", 1, features=2, hidden=4, classes=20, graph=graphs.path(5), trials=1, order=3)
     parameters = network.initial([0], torch.device("cpu"))
     parameters["filter0.bias"].zero_()
     parameters["readout.weight"], parameters["readout.bias"] = torch.eye(20)[None], torch.zeros(1, 20)
     x = torch.randn(1, 5, 2, generator=torch.Generator().manual_seed(0))
-    (taps,) = network.taps(parameters)
+    (taps,) = filter_taps(parameters, layers=1, order=3)
     powers = torch.stack([torch.linalg.matrix_power(S.float(), k) @ x[0] for k in range(4)])
     by_hand = torch.einsum("kng,fgk->nf", powers, taps[0]).relu()
-    torch.testing.assert_close(network(parameters, {}, x, [S.float()[None]]).view(5, 4), by_hand)
+    torch.testing.assert_close(network.logits(parameters, x, [S.float()[None]]).view(5, 4), by_hand)
 
 
 # -- partitions ------------------------------------------------------------------------------------------

@@ -115,7 +115,14 @@ def test_table1_gives_every_method_the_same_trials_and_pairs_the_fresh_ones(made
     searched = [trial for trial in trials if trial.seed < 2**30]
     hyper = {}
     for trial in searched:
-        values = (trial.learning_rate, trial.dropout, trial.keep_prob, trial.gamma, trial.seed, trial.normalization)
+        values = (
+            trial.learning_rate,
+            trial.dropout,
+            trial.keep_prob,
+            trial.gamma,
+            trial.seed,
+            trial.settings["normalization"],
+        )
         hyper.setdefault(trial.method, []).append(values)
     assert hyper["original"] == hyper["dropedge"]
     assert sorted(hyper["cdf"]) == sorted(2 * hyper["original"])  # once a Laplacian

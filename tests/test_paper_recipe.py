@@ -1,12 +1,11 @@
 from dataclasses import replace
 
 import pytest
-from tadropedge.search.spaces import OWN
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.recipe import Recipe, load_recipe
-from tadropedge.search.space import Choice
+from tadropedge.registry import NETWORKS
 
 
 def test_a_preset_adds_to_the_settings_and_the_fingerprint_follows_them():
@@ -17,7 +16,8 @@ def test_a_preset_adds_to_the_settings_and_the_fingerprint_follows_them():
 
 def test_the_fingerprint_follows_the_search_spaces_of_competitors(monkeypatch):
     before = {name: load_recipe(name, "paper").fingerprint for name in ("table1", "table2")}
-    monkeypatch.setitem(OWN["ptdnet"], "hidden", Choice((32,)))
+    ptdnet = NETWORKS["ptdnet"]
+    monkeypatch.setattr(ptdnet, "space", {**ptdnet.space, "hidden": [32]})
     after = {name: load_recipe(name, "paper").fingerprint for name in ("table1", "table2")}
     assert after["table1"] == before["table1"]
     assert after["table2"] != before["table2"]
