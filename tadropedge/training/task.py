@@ -73,7 +73,8 @@ def passes(task: Task, split_places: Sequence[int], selection: str) -> tuple[Pas
     Samples of a graph-level task are independent: there a pass computes only those it looks at, and for each trial its
     own, so that no trial's noise depends on the splits of the others.
     """
-    splits = [task.splits[place] for place in split_places]
+    device = task.labels.device  # fresh splits are drawn on the CPU
+    splits = [[part.to(device) for part in task.splits[place]] for place in split_places]
     masks = [_mask(task.labels, [split[part] for split in splits]) for part in (TRAIN, VAL, TEST)]
     x = task.inputs()
     if not isinstance(x, Tensor):
@@ -81,7 +82,7 @@ def passes(task: Task, split_places: Sequence[int], selection: str) -> tuple[Pas
         return whole, whole
     found = []
     for parts in ([TRAIN, VAL] if selection == "training" else [TRAIN], [VAL, TEST]):
-        rows = torch.stack([torch.cat([split[part] for part in parts]) for split in splits]).to(task.labels.device)
+        rows = torch.stack([torch.cat([split[part] for part in parts]) for split in splits])
         found.append(Pass(x[rows], task.labels[rows], [mask.gather(1, rows) for mask in masks]))
     return found[0], found[1]
 
@@ -89,7 +90,7 @@ def passes(task: Task, split_places: Sequence[int], selection: str) -> tuple[Pas
 def _mask(labels: Tensor, indices: Sequence[Tensor]) -> Tensor:
     """Ones ``[T, N]`` at the nodes or samples of each trial."""
     zeros = torch.zeros(labels.shape[0], device=labels.device)
-    return torch.stack([zeros.index_fill(0, index.to(labels.device), 1.0) for index in indices])
+    return torch.stack([zeros.index_fill(0, index, 1.0) for index in indices])
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
