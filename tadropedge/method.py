@@ -101,17 +101,13 @@ def _dropping(name: str) -> Method | None:
         return Method(name=name)
     if name == "dropedge":
         return Method(name=name, strategy=UNIFORM)
-    for rule in sorted(rules(), key=len, reverse=True):  # of two rules that fit, the longer is meant
-        front, found, rest = f"-{name}".rpartition(f"-{rule}")
-        if not found or rest:
-            continue
-        words = front[1:]
-        inverse = words == "inverse" or words.startswith("inverse-") or words.endswith("-inverse")
-        score = words.removeprefix("inverse").removesuffix("-inverse").strip("-") if inverse else words
-        if not score or score in SCORES:
-            score = score or PAPER_SCORE
-            printed = f"{'inverse-' * inverse}{'' if score == PAPER_SCORE else f'{score}-'}{rule}"
-            return Method(name=printed, score=score, strategy=rule, inverse=inverse)
+    for score in SCORES:
+        for rule in rules():
+            plain = rule if score == PAPER_SCORE else f"{score}-{rule}"
+            ways = {plain: False, f"{score}-{rule}": False, f"inverse-{plain}": True, f"{score}-inverse-{rule}": True}
+            if name in ways:
+                printed = f"inverse-{plain}" if ways[name] else plain
+                return Method(name=printed, score=score, strategy=rule, inverse=ways[name])
     return None
 
 

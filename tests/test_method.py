@@ -1,0 +1,94 @@
+"""The grammar of methods: every name that is printed is read back, and everything else is answered in one line."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.method import Method, droppings
+from tadropedge.registry import NETWORKS, SCORES, Registry
+
+
+def test_every_printed_name_is_read_back():
+    names = [*droppings(), *NETWORKS]
+    names += [f"{network}+{name}" for network in NETWORKS for name in droppings() if NETWORKS[network].drops]
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert Method.of(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "strategy", "inverse", "network"),
+    [
+        ("original", None, None, False, None),
+        ("dropedge", None, "uniform", False, None),
+        ("cutoff", "aggregate", "cutoff", False, None),
+        ("inverse-cdf", "aggregate", "cdf", True, None),
+        ("effective-division", "effective", "division", False, None),
+        ("inverse-effective-cdf", "effective", "cdf", True, None),
+        ("graphsage", None, None, False, "graphsage"),
+        ("fastgcn+dropedge", None, "uniform", False, "fastgcn"),
+        ("jknet+inverse-effective-cdf", "effective", "cdf", True, "jknet"),
+        ("ptdnet+original", None, None, False, "ptdnet"),
+    ],
+)
+def test_names(name, score, strategy, inverse, network):
+    method = Method.of(name)
+    assert (method.score, method.strategy, method.inverse, method.network) == (score, strategy, inverse, network)
+    assert method.adaptive == (score is not None)
+    assert method.reference == ("dropedge" if network is None else f"{network}+dropedge")
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("effective-inverse-cdf", "inverse-effective-cdf"),  # as 0.1 wrote it
+        ("aggregate-cdf", "cdf"),
+        ("aggregate-inverse-cutoff", "inverse-cutoff"),
+        ("gcn+aggregate-cdf", "gcn+cdf"),
+    ],
+)
+def test_other_ways_to_write_a_name(written, printed):
+    assert Method.of(written) == Method.of(printed)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "cfd", "inverse", "inverse-", "-cdf", "cdf-", "uniform", "effective", "effectivecdf", "inverse-inverse-cdf",
+     "inverse-dropedge", "gcn+", "+cdf", "gcn+gcn", "gcn+cdf+cdf", "nosuch-cdf", "cdf+gcn", None, 3, ["cdf"]],
+)  # fmt: skip
+def test_everything_else_is_answered_in_one_line(name):
+    with pytest.raises(TadropedgeError, match=r"unknown method .*; choose from original, dropedge, ") as caught:
+        Method.of(name)
+    assert "\n" not in str(caught.value)
+    assert repr(name) in str(caught.value)
+
+
+def test_the_longer_of_two_rules_is_meant(monkeypatch):
+    from tadropedge.registry import STRATEGIES
+
+    monkeypatch.setitem(STRATEGIES, "soft-cdf", lambda weights: weights / weights.max())
+    assert (Method.of("effective-soft-cdf").score, Method.of("effective-soft-cdf").strategy) == (
+        "effective",
+        "soft-cdf",
+    )
+    assert Method.of("inverse-soft-cdf").strategy == "soft-cdf"
+
+
+@pytest.mark.parametrize("name", ["inverse-degree", "original", "dropedge-2", "auto", "Degree", "a b", "", "x_y", 3])
+def test_names_that_the_grammar_could_not_tell_apart_are_refused(name):
+    with pytest.raises(TadropedgeError, match="the name of a score"):
+        SCORES[name] = len
+    assert name not in SCORES
+
+
+def test_what_is_no_function_is_refused():
+    scores = Registry("score", {})
+    with pytest.raises(TadropedgeError, match="the score 'degree' must be a function, got int 3"):
+        scores["degree"] = 3
+
+
+def test_names_are_read_without_torch():
+    code = "import sys; from tadropedge.method import Method; Method.of('effective-cdf'); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
