@@ -40,7 +40,7 @@ class TestCdf(RuleContract):
 
 
 def test_every_rule_has_its_contract():
-    assert {contract.strategy for contract in RuleContract.__subclasses__()} == set(STRATEGIES)
+    assert {contract.strategy for contract in RuleContract.__subclasses__()} >= set(STRATEGIES)
 
 
 def test_at_the_threshold_cutoff_and_its_inverse_both_keep():
