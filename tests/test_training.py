@@ -27,7 +27,7 @@ from tadropedge.sparse import KeptProducts
 from tadropedge.training import laboratory, trainer
 from tadropedge.training.batch import Batch, Course
 from tadropedge.training.config import Architecture, Trial
-from tadropedge.training.edges import Coins, keep_row
+from tadropedge.training.edges import EdgeCoins, keep_row
 from tadropedge.training.laboratory import Laboratory, make_task
 from tadropedge.training.noise import STREAM, Dropout
 from tadropedge.training.optimizer import Adam
@@ -197,7 +197,7 @@ def test_gradients_are_right_whichever_normalisations_are_asymmetric(monkeypatch
 
 
 def coins(graph, trials, scores=None, inside=None):
-    return Coins(graph, trials, scores or {}, torch.tensor([trial.seed for trial in trials]), inside)
+    return EdgeCoins(graph, trials, scores or {}, torch.tensor([trial.seed for trial in trials]), inside)
 
 
 def test_coins_are_those_of_sample_edges_and_every_layer_has_its_own():

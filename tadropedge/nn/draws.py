@@ -9,9 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tadropedge.sampling import mix_tensor, pair_words, signed
+from tadropedge.sampling import GOLDEN, mix_tensor, pair_words, signed
 
-GOLDEN = signed(0x9E3779B97F4A7C15)
 STREAM = 10_000  # streams below this number belong to the coins of the edges and to dropout
 
 
@@ -31,8 +30,8 @@ class Draws:
         """64 random bits for each of ``count`` entities, int64 ``[T, count]``."""
         if count not in self._entities:
             self._entities[count] = pair_words(count, self.seeds.device)
-        first = signed((STREAM + stream) * 0x9E3779B97F4A7C15 & (2**64 - 1))
-        state = mix_tensor(mix_tensor(self.seeds + first) + self.step * GOLDEN)
+        first = signed((STREAM + stream) * GOLDEN & (2**64 - 1))
+        state = mix_tensor(mix_tensor(self.seeds + first) + self.step * signed(GOLDEN))
         return mix_tensor(self._entities[count] + state[:, None])
 
     def uniform(self, count: int, stream: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 from torch import Tensor
@@ -66,6 +66,7 @@ class GraphConvolution:
     name: str
     inputs: int
     outputs: int
+    _: KW_ONLY
     activate: bool = True
     self_weight: bool = False
     batch_norm: bool = False

@@ -18,7 +18,7 @@ from tadropedge.nn.draws import Draws
 from tadropedge.nn.network import Step
 from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import Architecture, Outcome, Trial
-from tadropedge.training.edges import Coins
+from tadropedge.training.edges import EdgeCoins
 from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 from tadropedge.training.record import Record
@@ -81,7 +81,7 @@ class Batch:
         self.epoch, self.updates = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
         keys = torch.tensor(seeds, device=device)
         self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
-        self.coins = Coins(task.graph, trials, task.scores, keys, self.network.edges(self.learning.masks[TRAIN]))
+        self.coins = EdgeCoins(task.graph, trials, task.scores, keys, self.network.edges(self.learning.masks[TRAIN]))
         self.num_draws = self.network.draws if course.per_layer else 1
         self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
         rates = (self._column("learning_rate"), self._column("weight_decay"))

@@ -30,7 +30,7 @@ def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor
     )
 
 
-class Coins:
+class EdgeCoins:
     """The edges that each trial keeps in an epoch, on the device and without looking at values."""
 
     def __init__(
