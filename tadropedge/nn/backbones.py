@@ -62,8 +62,11 @@ class GCN(Network):
             ends = [("output", sizes.num_features, sizes.num_classes)]
         shapes = [("input", sizes.num_features, width)] if depth > 1 else []
         shapes += [(name, width, width) for name in cls.hidden_names(depth)]
-        options = {name: bool(settings[name]) for name in cls.shared}
-        return [GraphConvolution(*shape, activate=shape[0] != "output", **options) for shape in shapes + ends]
+        own, norm = bool(settings["self_weight"]), bool(settings["batch_norm"])
+        return [
+            GraphConvolution(*shape, activate=shape[0] != "output", self_weight=own, batch_norm=norm)
+            for shape in shapes + ends
+        ]
 
     @classmethod
     def hidden_names(cls, depth: int) -> list[str]:
