@@ -7,7 +7,7 @@ from fake_trainer import METHODS, SEARCH, Trainer, kept_share, outcome
 
 from tadropedge import TadropedgeError
 from tadropedge.search.engine import run_search
-from tadropedge.search.protocol import accuracy_by_keep_prob, choose, honest, paper
+from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, choose, honest, paper
 from tadropedge.search.study import Finished
 from tadropedge.training.config import METRICS, Trial
 
@@ -184,3 +184,11 @@ def test_bad_input_gets_one_clear_line(table, change, message):
     with pytest.raises(TadropedgeError, match=message):
         retrain(table, train, **change)
     assert train.trials == []
+
+
+def test_the_name_of_version_0_1_is_still_read():
+    with pytest.warns(DeprecationWarning, match="Honest is now called Replicates"):
+        from tadropedge.search import Honest
+    assert Honest is Replicates
+    with pytest.raises(ImportError, match="cannot import name 'Dishonest'"):
+        from tadropedge.search import Dishonest  # noqa: F401

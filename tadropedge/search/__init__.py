@@ -1,4 +1,6 @@
-"""Search: a declared space of hyper-parameters, Optuna studies that survive a kill, the two protocols."""
+"""Search: a declared space of hyper-parameters, Optuna studies that can be resumed, the two protocols."""
+
+import warnings
 
 from tadropedge.search.engine import run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, choose, honest, paper
@@ -24,3 +26,10 @@ __all__ = [
     "study_name",
     "trial",
 ]
+
+
+def __getattr__(name: str) -> type[Replicates]:
+    if name != "Honest":
+        raise AttributeError(f"module 'tadropedge.search' has no attribute {name!r}")
+    warnings.warn("tadropedge.search.Honest is now called Replicates", DeprecationWarning, stacklevel=2)
+    return Replicates
