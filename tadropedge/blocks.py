@@ -15,6 +15,7 @@ from tadropedge.graph import Graph
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+EPSILON = float(np.finfo(np.float64).eps)
 
 BATCH_ENTRIES = 4_000_000  # at most this many matrix entries (32 MB) in one dense batch
 DENSE_NODES = 512  # components up to this size are solved as dense batches

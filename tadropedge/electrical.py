@@ -12,11 +12,10 @@ import torch
 from tadropedge.blocks import DENSE_NODES, Block, Floats
 from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
 from tadropedge.sparse import multiply
-from tadropedge.spectrum.memory import shortage
+from tadropedge.spectrum.machine import few_threads, shortage
 from tadropedge.spectrum.multigrid import Multigrid, on_device
-from tadropedge.spectrum.solvers.shift_invert import grounded_inverse
-from tadropedge.spectrum.survey import NARROW, Survey
-from tadropedge.spectrum.threads import few_threads
+from tadropedge.spectrum.plan import NARROW, Survey
+from tadropedge.spectrum.solvers import grounded_inverse
 
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tadropedge import ConvergenceError, Graph, NotEnoughMemoryError, TadropedgeError, effective_resistance, electrical
 from tadropedge.bridges import bridges
 from tadropedge.electrical import ConjugateGradients, laplacian_solver
-from tadropedge.spectrum import memory
+from tadropedge.spectrum import machine
 
 
 @settings(deadline=None)
@@ -148,7 +148,7 @@ def test_bad_input(name):
 
 
 def test_too_large_for_an_exact_answer(large, monkeypatch):
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 10_000)
+    monkeypatch.setattr(machine, "free_bytes", lambda device: 10_000)
     for method, message in (
         ("exact", "an exact answer for .*; use method='sketch'"),
         ("sketch", "a sketch of .* edges"),

@@ -3,7 +3,7 @@
 from contracts.solvers import EASY, HARD, SolverContract
 
 from tadropedge.spectrum import SOLVERS
-from tadropedge.spectrum.solvers.lanczos import SEEDED
+from tadropedge.spectrum.solvers import SEEDED
 
 
 class TestDense(SolverContract):

@@ -8,10 +8,10 @@ from graphs import ZOO, cycle, of, star, union
 from tadropedge import ConvergenceError
 from tadropedge.blocks import blocks
 from tadropedge.spectrum import SOLVERS, cluster_counts, cluster_subspaces, explain, gap_window, ladder
-from tadropedge.spectrum.certified import Basis, Run
+from tadropedge.spectrum.certified import Basis, Inverse, Run
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.ladder import execute
-from tadropedge.spectrum.solvers.dense import dense as dense_solver
+from tadropedge.spectrum.solvers import dense as dense_solver
 
 
 def null_vector(n):
@@ -62,7 +62,7 @@ def test_the_chance_to_miss_bounds_what_the_start_holds_of_an_eigenvector():
     n, inverse = len(L), torch.from_numpy(np.linalg.pinv(L))
     values, vectors = np.linalg.eigh(L)
     null = torch.from_numpy(null_vector(n))
-    run = Run(Basis(null, null.new_empty(n, 0)), lambda b: inverse @ b, seed=3)
+    run = Run(Basis(null, null.new_empty(n, 0)), Inverse(L, lambda b: inverse @ b), seed=3)
     start, chances = run.new.numpy(), []
     for _ in range(4):
         run.step()
@@ -86,7 +86,7 @@ def test_the_chance_to_miss_bounds_what_the_start_holds_of_an_eigenvector():
 )
 def test_eigengap(alpha, spectrum, count):
     values = np.array([spectrum], dtype=float)
-    counts, widened = cluster_counts(values, 6, np.array([10.0]), Clusters(desired=alpha))
+    counts, widened = cluster_counts(values, 6, np.array([10.0]), Clusters(desired_clusters=alpha))
     assert counts.tolist() == [count]
     assert not widened.any()
 

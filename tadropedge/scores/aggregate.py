@@ -32,7 +32,7 @@ class Aggregate(Wish):
         found = [execute(step, listen) for step in plan([block], self, device)]
         first = found[0]
         # Values beyond these need not have converged, and how many there are depends on the solver.
-        values = first.values[0, 1 : max(int(first.counts[0]) + 1, self.clusters.pairs_needed)]
+        values = first.values[0, 1 : max(int(first.counts[0]) + 1, self.pairs_needed)]
         return {
             "scores": np.concatenate([modal_scores(modes) for modes in found]),
             "modes": np.concatenate([modes.counts for modes in found]),

@@ -1,10 +1,9 @@
 """The low Laplacian spectrum of every component: solvers, the plan that chooses them, the ladder that checks them."""
 
 from tadropedge.spectrum.clusters import cluster_counts, gap_window
-from tadropedge.spectrum.ladder import cluster_subspaces
+from tadropedge.spectrum.ladder import Subspaces, cluster_subspaces
 from tadropedge.spectrum.plan import LAPLACIANS, Explanation, Step, explain
 from tadropedge.spectrum.solvers import SOLVERS
-from tadropedge.spectrum.subspaces import Subspaces
 
 __all__ = [
     "LAPLACIANS",

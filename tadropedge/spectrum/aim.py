@@ -6,22 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 
-Floats = npt.NDArray[np.float64]
+from tadropedge.blocks import EPSILON, Floats
+
 Eigenpairs = tuple[Floats, Floats]
 CPU = torch.device("cpu")
-ROUNDING_STEPS = 200 * float(np.finfo(np.float64).eps)  # a residual of this share of ‖L‖ is all that float64 gives
+ROUNDING_STEPS = 200 * EPSILON  # a residual of this share of ‖L‖ is all that float64 gives
 
 
 @dataclass(frozen=True)
 class Aim:
     """``limits(values, norm)`` gives the largest good residual of each pair ``[k]``; ``report`` hears the share done.
 
-    ``cut(values)``: no copy of an eigenvalue below it may be missed. By default nothing but rounding may remain in the
-    residuals, and no eigenvalue up to the last may be missed.
+    ``cut(values)``: no copy of an eigenvalue below it may be missed. By default nothing but rounding may remain.
 
     >>> float(Aim().limits(np.zeros(2), 1.0)[0]) < 1e-13
     True
@@ -42,6 +41,6 @@ def with_null(values: Floats, vectors: Floats, null: Floats) -> Eigenpairs:
     return np.concatenate(([0.0], values)), np.column_stack((null, vectors))
 
 
-def largest_diagonal(L: sp.csr_matrix) -> float:
-    """Half of Gershgorin's bound on the largest eigenvalue of a Laplacian."""
-    return float(abs(L.diagonal()).max())
+def largest_bound(L: sp.csr_matrix) -> float:
+    """Gershgorin's bound on the largest eigenvalue of a Laplacian."""
+    return 2 * float(abs(L.diagonal()).max())

@@ -11,12 +11,16 @@ import torch
 from scipy.linalg import eigh_tridiagonal
 from torch import Tensor
 
-from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diagonal, with_null
+from tadropedge.blocks import Floats
+from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, largest_bound, with_null
 
 CHANCE = 1e-6  # that a run ends before an eigenvector shows itself
 MISSED = 1e-7  # an eigenvalue of L⁺ that is larger by this share was missed
 MOST_RUNS = 128  # two for each copy
-MOST_STEPS = 20  # for each pair
+MOST_STEPS = 20  # with L⁺, for each pair
+SHORT_STEPS = 120  # with c I − L
+LOOK = 60  # steps with c I − L after which the first pair must be
+NEAR = 1e-4  # so good, as a share of c, or the rest takes too long
 ROOM = 100  # vectors that most runs need at most; memory that is not written to is not taken
 EXHAUSTED = 1e-13  # what is new in a vector, as a share of the largest eigenvalue, when it leads nowhere
 
@@ -25,6 +29,7 @@ EXHAUSTED = 1e-13  # what is new in a vector, as a share of the largest eigenval
 class Inverse:
     """L⁺: ``apply`` is b ↦ L⁺ b."""
 
+    L: sp.csr_matrix
     apply: Callable[[Tensor], Tensor]
     most_steps: int = 0  # 0: as many as the wanted pairs may need
 
@@ -32,7 +37,7 @@ class Inverse:
         """From eigenvalues of L⁺ to those of L, and back."""
         return 1 / values
 
-    def good(self, L: sp.csr_matrix, run: Run, new: Tensor, limit: Floats) -> bool:
+    def good(self, run: Run, new: Tensor, limit: Floats) -> bool:
         """Whether the first pairs of a run are pairs of L with residuals below the limits.
 
         L⁺ v − θ v is a multiple of the new vector; times −L / θ it is the residual of the pair (1 / θ, v) of L.
@@ -42,7 +47,7 @@ class Inverse:
         at_least = share * run.beside[-1] / ritz  # the new vector is made of modes above the pair's
         if (at_least > limit).any():
             return False
-        size = float(torch.linalg.vector_norm(torch.from_numpy(L @ new.numpy())))
+        size = float(torch.linalg.vector_norm(torch.from_numpy(self.L @ new.numpy())))
         return bool((share * size <= limit).all())
 
 
@@ -50,20 +55,24 @@ class Inverse:
 class Flipped:
     """c I − L: ``apply`` is b ↦ c b − L b, with c ≥ ‖L‖."""
 
+    L: sp.csr_matrix
     apply: Callable[[Tensor], Tensor]
     top: float
-    most_steps: int
+    most_steps: int = SHORT_STEPS
 
     def swapped(self, values: Floats) -> Floats:
         """From eigenvalues of c I − L to those of L, and back."""
         return self.top - values
 
-    def good(self, L: sp.csr_matrix, run: Run, new: Tensor, limit: Floats) -> bool:
+    def good(self, run: Run, new: Tensor, limit: Floats) -> bool:
         """Whether the first pairs of a run have residuals below the limits: the same for L as for c I − L."""
-        return bool((run.last[: len(limit)] * run.beside[-1] <= limit).all())
+        residual = run.last[: len(limit)] * run.beside[-1]
+        if len(run.diagonal) == LOOK and residual[0] > NEAR * self.top:
+            raise RuntimeError(f"the lowest eigenvalues are not in sight after {LOOK} steps")
+        return bool((residual <= limit).all())
 
 
-def lowest(L: sp.csr_matrix, operator: Inverse | Flipped, null: Floats, k: int, aim: Aim) -> Eigenpairs:
+def lowest(operator: Inverse | Flipped, null: Floats, k: int, aim: Aim) -> Eigenpairs:
     """The k lowest eigenpairs of L, with every copy of a repeated one below ``aim.cut``.
 
     Lanczos started from one vector sees one vector of each eigenspace; the other copies are orthogonal to all that it
@@ -73,30 +82,29 @@ def lowest(L: sp.csr_matrix, operator: Inverse | Flipped, null: Floats, k: int, 
     >>> cycle = sp.diags([-1.0, -1.0, 2.0, -1.0, -1.0], [-8, -1, 0, 1, 8], shape=(9, 9)).tocsr()
     >>> dense = torch.from_numpy(cycle.toarray())
     >>> inverse, flipped = torch.linalg.pinv(dense), 4 * torch.eye(9) - dense
-    >>> for operator in (Inverse(lambda b: inverse @ b), Flipped(lambda b: flipped @ b, 4.0, 50)):
-    ...     values, _ = lowest(cycle, operator, np.full(9, 1 / 3), 5, Aim())
+    >>> for operator in (Inverse(cycle, lambda b: inverse @ b), Flipped(cycle, lambda b: flipped @ b, 4.0)):
+    ...     values, _ = lowest(operator, np.full(9, 1 / 3), 5, Aim())
     ...     values.round(4).tolist()
     [0.0, 0.4679, 0.4679, 1.6527, 1.6527]
     [0.0, 0.4679, 0.4679, 1.6527, 1.6527]
     """
-    n, wanted, zero = L.shape[0], k - 1, torch.from_numpy(null)
+    n, wanted, zero = len(null), k - 1, torch.from_numpy(null)
     values, vectors = np.empty(0), zero.new_empty(n, 0)
     basis, looking = Basis(zero, vectors), False
     for seed in range(MOST_RUNS):
         if wanted == 0 or basis.size == n:
             break
-        run = Run(basis, operator.apply, seed)
+        run = Run(basis, operator, seed)
         floor = 0.0
         if len(values) == wanted:
             cut = aim.cut(np.concatenate(([0.0], operator.swapped(values))))
             floor = float(operator.swapped(np.array(cut))) * (1 + MISSED)
-        found = _follow(run, L, operator, aim, Sought(values, wanted, floor, looking))
+        found = _follow(run, aim, values, wanted, floor, looking)
         if not found and floor:
             break
         if floor and aim.limits is not EXACT.limits:
-            return lowest(
-                L, operator, null, k, replace(EXACT, cut=aim.cut)
-            )  # copies change the gaps: what was good enough may not be
+            # Copies change the gaps: what was good enough may not be.
+            return lowest(operator, null, k, replace(EXACT, cut=aim.cut))
         if looking:
             basis, looking = Basis(zero, vectors), False  # late vectors of a run hold traces of the copies
             continue
@@ -109,28 +117,19 @@ def lowest(L: sp.csr_matrix, operator: Inverse | Flipped, null: Floats, k: int, 
     return with_null(operator.swapped(values), vectors.numpy(), null)
 
 
-@dataclass(frozen=True)
-class Sought:
-    """The ``wanted`` largest of all values, the known ``values`` among them; new ones lie above ``floor``.
+def _follow(run: Run, aim: Aim, known: Floats, wanted: int, floor: float, looking: bool) -> int:
+    """Go on until the first values of the run have converged; return how many of them are among the ``wanted`` largest.
 
-    ``looking``: one new value is enough, converged or not.
+    The ``known`` values are among those, too; new ones lie above ``floor``. ``looking``: one new value is enough,
+    converged or not.
     """
-
-    values: Floats
-    wanted: int
-    floor: float
-    looking: bool
-
-
-def _follow(run: Run, L: sp.csr_matrix, operator: Inverse | Flipped, aim: Aim, sought: Sought) -> int:
-    """Go on until the first values of the run have converged; return how many of them are among the wanted."""
-    norm, wanted, floor = 2 * largest_diagonal(L), sought.wanted, sought.floor
+    operator, norm = run.operator, largest_bound(run.operator.L)
     while True:
         new = run.step()
         ritz = run.values
-        merged = np.sort(np.concatenate((sought.values, ritz[ritz > floor])))[::-1][:wanted]
+        merged = np.sort(np.concatenate((known, ritz[ritz > floor])))[::-1][:wanted]
         found = int(((ritz > floor) & (ritz >= merged[-1])).sum())
-        if run.exhausted or (sought.looking and found) or (not found and run.chance(floor) <= CHANCE):
+        if run.exhausted or (looking and found) or (not found and run.chance(floor) <= CHANCE):
             return found
         if len(merged) < wanted:
             continue
@@ -138,7 +137,7 @@ def _follow(run: Run, L: sp.csr_matrix, operator: Inverse | Flipped, aim: Aim, s
             raise RuntimeError(f"no convergence in {len(run.diagonal)} steps")
         limits = aim.limits(np.concatenate(([0.0], operator.swapped(merged))), norm)[1:]
         top = max(found, 1)  # where none is found, that the largest has converged to less will do
-        if operator.good(L, run, new, limits[np.minimum(np.searchsorted(-merged, -ritz[:top]), wanted - 1)]):
+        if operator.good(run, new, limits[np.minimum(np.searchsorted(-merged, -ritz[:top]), wanted - 1)]):
             return found
 
 
@@ -164,13 +163,13 @@ class Basis:
 
 
 class Run:
-    """Lanczos from a random vector orthogonal to a basis, which it extends, with ``operator``: b ↦ L⁺ b or alike.
+    """Lanczos from a random vector orthogonal to a basis, which it extends, with L⁺ or c I − L.
 
     ``values``: the Ritz values, largest first; ``last``: the last entry of each Ritz vector; ``exhausted``: whether the
     vectors of the run span an invariant subspace.
     """
 
-    def __init__(self, basis: Basis, operator: Callable[[Tensor], Tensor], seed: int) -> None:
+    def __init__(self, basis: Basis, operator: Inverse | Flipped, seed: int) -> None:
         self.basis, self.operator, self.first = basis, operator, basis.size
         self.diagonal: list[float] = []
         self.beside: list[float] = []
@@ -185,7 +184,7 @@ class Run:
         """One product with the operator; returns the part of it that is new."""
         self.basis.add(self.new)
         q = self.basis.rows[self.basis.size - 1]
-        w = self.operator(q)
+        w = self.operator.apply(q)
         self.diagonal.append(float(q @ w))
         w = w - self.diagonal[-1] * q
         if self.beside:

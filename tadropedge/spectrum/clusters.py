@@ -2,55 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from tadropedge.blocks import Flags, Floats, Integers
+from tadropedge.blocks import EPSILON, Block, Flags, Floats, Integers, blocks
 from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.graph import Graph
 
 # Two eigenvalues closer than this are one repeated eigenvalue: a millionth of the larger one, or rounding.
 RELATIVE_GAP = 1e-6
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+ROUNDING = 64 * EPSILON
 EQUAL_GAPS = 1e-9  # gaps that differ by less are equal, so rounding never decides between them
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The wish: exactly ``q`` clusters per component, or about ``desired`` of them."""
+    """The wish: exactly ``q`` clusters per component, or about ``desired_clusters`` of them."""
 
     q: int | None = None
-    desired: int | None = None
+    desired_clusters: int | None = None
 
-    @classmethod
-    def wanted(cls, q: int | None, desired_clusters: int | None) -> Clusters:
-        """Check the two arguments of the public functions."""
-        if (q is None) == (desired_clusters is None):
+    def __post_init__(self) -> None:
+        if (self.q is None) == (self.desired_clusters is None):
             raise TadropedgeError(
-                f"give either q or desired_clusters, got q={q} and desired_clusters={desired_clusters}"
+                f"give either q or desired_clusters, got q={self.q} and desired_clusters={self.desired_clusters}"
             )
-        if q is not None:
-            return cls(q=check_integer("q", q, least=1))
-        return cls(desired=check_integer("desired_clusters", desired_clusters, least=1))
-
-    def check_fits(self, largest: int) -> None:
-        """Check that at least one component has as many nodes as clusters are asked for."""
-        if self.least_nodes > largest:
-            raise TadropedgeError(f"{self} is larger than every component; the largest has {largest} nodes")
+        name = "desired_clusters" if self.q is None else "q"
+        object.__setattr__(self, name, check_integer(name, getattr(self, name), least=1))  # of any library
 
     def __str__(self) -> str:
         """As the user asked for it."""
-        return f"q={self.q}" if self.q is not None else f"desired_clusters={self.desired}"
+        return f"desired_clusters={self.desired_clusters}" if self.q is None else f"q={self.q}"
 
     @property
     def least_nodes(self) -> int:
         """Components with fewer nodes than this get no spectrum of their own."""
-        return self.q if self.q is not None else self.desired or 1
+        return self.q or self.desired_clusters or 1
 
     @property
     def pairs_needed(self) -> int:
         """Eigenpairs to start with: the gap above the last candidate must be seen."""
-        return (self.q if self.q is not None else gap_window(self.desired or 1)[1]) + 1
+        return (self.q or gap_window(self.least_nodes)[1]) + 1
+
+    def parts(self, graph: Graph) -> Iterator[Block]:
+        """The components that have enough nodes, of which there must be one."""
+        if self.least_nodes > (largest := graph.components.largest):
+            raise TadropedgeError(f"{self} is larger than every component; the largest has {largest} nodes")
+        return blocks(graph, self.least_nodes)
 
 
 def gap_window(alpha: int) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def _wanted_counts(gaps: Floats, size: int, clusters: Clusters) -> Integers:
     """The count before repeated eigenvalues are looked at, ``[B]``."""
     if clusters.q is not None:
         return np.full(len(gaps), clusters.q)
-    alpha = clusters.desired or 1
+    alpha = clusters.least_nodes
     lower, upper = gap_window(alpha)
     upper = min(upper, size - 1)
     if upper < lower:  # a component of exactly α nodes that has no gap to look at

@@ -1,4 +1,4 @@
-"""The ladder: solvers are tried on a component, one after the other, until an answer passes the check."""
+"""The ladder: solvers are tried on a component until an answer, the subspace of its lowest modes, passes the check."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from tadropedge.blocks import blocks
+from tadropedge.blocks import EPSILON, Block, Flags, Floats, Integers, blocks
 from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress, Show
-from tadropedge.spectrum.aim import Aim, Eigenpairs, Floats
-from tadropedge.spectrum.clusters import Clusters, cluster_counts
-from tadropedge.spectrum.memory import shortage
-from tadropedge.spectrum.plan import Step, System, Wish, plan
+from tadropedge.spectrum.aim import ROUNDING_STEPS, Aim, Eigenpairs
+from tadropedge.spectrum.clusters import ROUNDING, Clusters, cluster_counts
+from tadropedge.spectrum.machine import shortage
+from tadropedge.spectrum.plan import DENSE_FALLBACK, Step, Wish, plan
 from tadropedge.spectrum.solvers import SOLVERS
-from tadropedge.spectrum.subspaces import EPSILON, Subspaces, dense_batch
-from tadropedge.spectrum.survey import DENSE_FALLBACK
-from tadropedge.spectrum.twins import Twins
+from tadropedge.spectrum.twins import System
 
 MOST_PAIRS = 512  # eigenpairs beyond which a repeated eigenvalue of a large component is given up
 UNDECIDED = 1e-6  # residual, as a share of the eigenvalue, that tells whether it is repeated
@@ -30,6 +28,43 @@ CAREFUL = 0.5  # solvers aim at this share of the residual that the check allows
 NEIGHBOURS = 0.01  # residual of the pairs above the modes, as a share of the gap that they bound
 
 log = logging.getLogger("tadropedge")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subspaces:
+    """The modes of the B components of a block.
+
+    ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
+    are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
+    which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue; ``local [B, n]``: what
+    modes that differ between twin leaves alone add to the diagonal of the projector, P_ii = Σ_ℓ u_ℓ[i]² + local[i];
+    ``solver``: who found them.
+    """
+
+    block: Block
+    laplacian: str
+    values: Floats
+    vectors: Floats
+    counts: Integers
+    error: Floats
+    widened: Flags
+    local: Floats
+    solver: str
+
+    @property
+    def floor(self) -> Floats:
+        """The mean score that a wrong subspace would give to edges of score zero, ``[B]``: less is nothing.
+
+        With r the residual, what is wrong is Σ_j ⟨r, u_j⟩ / (λ_j − θ) u_j over the modes that are not used. Its energy
+        is at most λ ‖r‖² / gap² = λ · error², where λ is the lowest eigenvalue that is not used: slow modes are smooth.
+        Spread over all edges that is λ · error² / Σw; in the normalised Laplacian entries grow with √degree.
+        """
+        block = self.block
+        above = np.pad(self.values, ((0, 0), (0, 1)))[np.arange(block.count), self.counts]  # 0 where all are used
+        total = np.bincount(block.member, weights=block.weight, minlength=block.count)
+        each = 2 / block.size if self.laplacian == "normalized" else 1 / total
+        rounding = 8 * EPSILON**2 / block.size  # of the entries themselves
+        return np.maximum(above * self.error**2 * each, rounding)
 
 
 @dataclass(frozen=True)
@@ -45,11 +80,6 @@ class Check:
     step: Step
     system: System
 
-    @property
-    def twins(self) -> Twins:
-        """The twin leaves that are merged in the system."""
-        return self.system.twins
-
     @cached_property
     def norm(self) -> float:
         """A bound on the largest eigenvalue."""
@@ -57,8 +87,8 @@ class Check:
 
     def count(self, values: Floats) -> tuple[Floats, int, bool]:
         """The eigenvalues of the component as far as seen, how many are used (0: see more), whether q was widened."""
-        seen = self.twins.between(values)
-        counts, widened = cluster_counts(seen[None], self.step.nodes, np.array([self.norm]), self.step.wish.clusters)
+        seen = self.system.twins.between(values)
+        counts, widened = cluster_counts(seen[None], self.step.nodes, np.array([self.norm]), self.step.wish)
         return seen, int(counts[0]), bool(widened[0])
 
     def modes(self, values: Floats) -> tuple[int, float, float]:
@@ -67,7 +97,7 @@ class Check:
         used, gap = len(values), np.inf
         if 0 < count < len(seen):
             used, gap = int((values <= seen[count - 1]).sum()), float(seen[count] - seen[count - 1])
-        rounding = 200 * EPSILON * self.norm * np.sqrt(used)
+        rounding = ROUNDING_STEPS * self.norm * np.sqrt(used)
         if count == 0:  # the end of an eigenspace is not in sight: enough to know that
             return used, gap, max(rounding, UNDECIDED * float(values[-1]))
         return used, gap, max(rounding, self.step.wish.tolerance / 2 * gap if np.isfinite(gap) else rounding)
@@ -86,7 +116,7 @@ class Check:
         halve the gap, which solvers allow for (``CAREFUL``). Where q is chosen by the gaps, all of them decide.
         """
         seen, count, _ = self.count(values)
-        if self.step.wish.clusters.q is None or not 0 < count < len(seen):
+        if self.step.wish.q is None or not 0 < count < len(seen):
             return float(values[-1])
         return float(min(values[-1], 0.5 * (seen[count - 1] + seen[count])))
 
@@ -109,11 +139,11 @@ class Check:
             block=self.step.block,
             laplacian=self.step.wish.laplacian,
             values=seen[None],
-            vectors=(V if self.twins.merged == 0 else self.twins.spread() @ V)[None],
+            vectors=(V if self.system.twins.merged == 0 else self.system.twins.spread() @ V)[None],
             counts=np.array([count]),
             error=np.array([0.0 if whole else (size + 4 * EPSILON * self.norm) / gap]),
             widened=np.array([widened]),
-            local=self.twins.used(float(seen[count - 1]))[None],
+            local=self.system.twins.used(float(seen[count - 1]))[None],
             solver=name,
         )
         return subspace, None
@@ -135,8 +165,7 @@ def cluster_subspaces(
     >>> path.values[0, 1:].round(4).tolist(), path.vectors.shape
     ([0.5858, 2.0, 3.4142], (1, 4, 2))
     """
-    asked = {"q": clusters.q, "desired_clusters": clusters.desired}
-    wish = Wish(**asked, laplacian=laplacian, solver=solver, tolerance=tolerance)
+    wish = Wish(clusters.q, clusters.desired_clusters, laplacian=laplacian, solver=solver, tolerance=tolerance)
     with Progress("eigenvectors", graph.num_nodes, progress) as bar:
         for step in plan(blocks(graph, clusters.least_nodes), wish, torch.device(device)):
             bar.note(f"{step.count} × {step.nodes} nodes")
@@ -148,8 +177,36 @@ def cluster_subspaces(
 def execute(step: Step, report: Callable[[float], None] = lambda share: None) -> Subspaces:
     """Do what a step of the plan says; ``report`` hears the share of the work that is done."""
     if step.system is None:
-        return dense_batch(step.block, step.wish.clusters, step.wish.laplacian)
+        return _dense_batch(step.block, step.wish, step.wish.laplacian)
     return _climb(Check(step, step.system), report)
+
+
+def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
+    """All components of a block at once, by LAPACK."""
+    norms = block.norms(laplacian)
+    L = block.dense_laplacian(laplacian)
+    values, vectors = np.linalg.eigh(L)
+    residual = np.linalg.norm(L @ vectors - vectors * values[:, None, :], axis=(1, 2))
+    if not (residual <= ROUNDING * block.size * norms).all():  # NaN fails too
+        raise ConvergenceError(
+            f"the dense eigensolver failed on a component of {block.size} nodes (residual {residual.max():.1e}); "
+            "its edge weights may span too many orders of magnitude"
+        )
+    counts, widened = cluster_counts(values, block.size, norms, clusters)
+    used = np.arange(block.size) < counts[:, None]
+    rows = np.arange(block.count)
+    gap = np.pad(values, ((0, 0), (0, 1)), constant_values=np.inf)[rows, counts] - values[rows, counts - 1]
+    return Subspaces(
+        block=block,
+        laplacian=laplacian,
+        values=values,
+        vectors=np.where(used[:, None, :], vectors, 0.0)[:, :, : counts.max()],
+        counts=counts,
+        error=8 * EPSILON * norms / gap,
+        widened=widened,
+        local=np.zeros(block.nodes.shape),
+        solver="dense",
+    )
 
 
 def _climb(check: Check, report: Callable[[float], None]) -> Subspaces:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from tadropedge.blocks import Floats, Integers
+from tadropedge.blocks import Block, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,25 @@ class Twins:
         """What the differences of twins, as far as their eigenvalue is at most ``largest``, add to P_ii ``[n]``."""
         share: Floats = np.where((self.copies > 1) & (self.values <= largest), 1 - 1 / self.copies, 0.0)
         return share[self.place]
+
+
+@dataclass(frozen=True)
+class System:
+    """The matrix that solvers see, the Laplacian with its twins merged, and its unit null vector."""
+
+    L: sp.csr_matrix
+    null: Floats
+    twins: Twins
+
+    @classmethod
+    def of(cls, block: Block, laplacian: str) -> System:
+        """The system of a block of one component."""
+        L = block.sparse_laplacian(laplacian)
+        null = np.sqrt(block.degrees()[0]) if laplacian == "normalized" else np.ones(block.size)
+        null /= np.linalg.norm(null)
+        twins = Twins.of(L)
+        if twins.merged:
+            spread = twins.spread()
+            L, null = (spread.T @ L @ spread).tocsr(), spread.T @ null
+            L.sort_indices()
+        return cls(L, null, twins)

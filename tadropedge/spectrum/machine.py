@@ -1,12 +1,27 @@
-"""How much memory is free, so that work that cannot fit is not begun."""
+"""What the machine gives: how many threads torch uses, and how much memory is free."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from tadropedge.publish.wording import size
+
+WORTH_THREADS = 50_000  # nodes
+
+
+@contextmanager
+def few_threads(nodes: int) -> Iterator[None]:
+    """One thread for small graphs: a second one gains little there, and on a busy machine it is waited for."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if nodes < WORTH_THREADS else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def free_bytes(device: torch.device | str = "cpu") -> int | None:
@@ -22,8 +37,7 @@ def free_bytes(device: torch.device | str = "cpu") -> int | None:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    found = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}
-    return found.get("MemAvailable")
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
 def shortage(need: int, device: torch.device | str = "cpu") -> str | None:

@@ -9,10 +9,11 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from tadropedge.blocks import Floats
 from tadropedge.sparse import multiply
-from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Floats, largest_diagonal, with_null
+from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, largest_bound, with_null
+from tadropedge.spectrum.machine import few_threads
 from tadropedge.spectrum.multigrid import Multigrid, on_device
-from tadropedge.spectrum.threads import few_threads
 
 GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
 BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two
@@ -35,7 +36,7 @@ def davidson(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenp
 
 def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
     search = _Search(L, null, k, aim.device)
-    norm = 2 * largest_diagonal(L)
+    norm = largest_bound(L)
     best, best_step, first = np.inf, 0, 1.0
     for step in range(MOST_STEPS):
         values, residual = search.extract()
