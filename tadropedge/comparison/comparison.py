@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from tadropedge.comparison.figures import save_figures
-from tadropedge.comparison.report import write_report
-from tadropedge.comparison.results import write_csv, write_results
-from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
+from tadropedge.comparison.results import Convergence, KeepProbPoint, PaperProtocol, Row
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.method import Method
-from tadropedge.publish.label import run_label
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Spaces, method_space
@@ -47,11 +41,7 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     nothing that is finished.
     """
     dataset, architecture = laboratory.dataset, laboratory.architecture
-    space = (
-        plan.space
-        if plan.space is not None
-        else partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
-    )
+    space = plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
     name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
     settings = laboratory.settings
     batch = min(LARGEST_BATCH, laboratory.fitting())
@@ -111,19 +101,3 @@ def _convergence(runs: Sequence[Finished]) -> Convergence | None:
         return None
     epochs = [int(epoch) for epoch in curves["epoch"]]
     return Convergence(epochs, list(curves["train_loss"]), list(curves["val_loss"]))
-
-
-def run_info(started: float, command: str, laboratory: Laboratory) -> dict[str, object]:
-    """The label of a run that began at ``started``, by the monotonic clock."""
-    return run_label(laboratory.dataset.device.type, command, time.monotonic() - started)
-
-
-def write_all(rows: Sequence[Row], run: Mapping[str, object], folder: Path) -> Path:
-    """Write ``results.json``, ``results.csv``, the figures and ``report.html``; return the report's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    results = Results(list(rows), dict(run))
-    write_results(results, folder / "results.json")
-    write_csv(results, folder / "results.csv")
-    for group in grouped(rows):
-        save_figures(group, folder / "figures")
-    return write_report(results, folder / "report.html")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.rows import Row, judged, labelled, title
+from tadropedge.comparison.results import Row, judged, labelled, title
 from tadropedge.files import write_atomic
 from tadropedge.publish import pictures
 from tadropedge.publish.pictures import WIDTH, Ends, colours, name
