@@ -13,7 +13,7 @@ from tadropedge import Graph
 from tadropedge.score_report import figures, write
 from tadropedge.score_report.layout import _Mesh, layout
 from tadropedge.score_report.summary import knee, probabilities, summary
-from tadropedge.score_report.tables import write_csv, write_npz
+from tadropedge.score_report.write import write_csv, write_npz
 from tadropedge.scores.solve import solve
 
 

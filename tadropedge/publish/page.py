@@ -22,9 +22,11 @@ __all__ = ["Markup", "embedded", "render", "run_lines"]
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("tadropedge", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return made
 
 
 def render(template: str, **parts: object) -> str:
