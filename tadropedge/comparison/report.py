@@ -26,18 +26,8 @@ from tadropedge.publish.page import embedded, run_lines
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
-from tadropedge.publish.wording import NOTHING, counted, interval, p_value, percent, plus_minus, points, shown
+from tadropedge.publish.wording import NOTHING, counted, p_value, percent, plus_minus, points, shown
 
-CAPTIONS = {
-    "accuracy": "Mean test accuracy under the honest protocol.",
-    "differences": "Paired difference to DropEdge at the same expected number of kept edges, honest protocol.",
-    "convergence": "Training and validation loss of each method.",
-    "by-keep-prob": "Accuracy of the trials of the search; the line is the median along keep_prob.",
-}
-HONEST = (
-    *("method", "verdict", "accuracy\n(%)", "95 % interval", "difference to\nDropEdge (points)", "95 % interval"),
-    *("p-value,\ncorrected", "seeds"),
-)
 BOTH = ("method", "best test\n(paper)", "accuracy\n(honest)", "difference\nto DropEdge", "p", "verdict")
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
 
@@ -74,40 +64,21 @@ def render(results: Results) -> str:
 def _group(rows: Sequence[Row]) -> dict[str, object]:
     """What the page says of one dataset, backbone and depth."""
     named, honest = labelled(rows), judged(rows)
-    papers = {label: row.paper_protocol for label, row in named.items() if row.paper_protocol}
-    best = [(label, percent(paper.best_test), f"{paper.trials}") for label, paper in papers.items()]
-    settings = list(dict.fromkeys(name for row in rows for name in row.settings))
-    chosen = [
-        (label, *(shown(row.settings.get(name)) for name in settings)) for label, row in named.items() if row.settings
-    ]
+    names = list(dict.fromkeys(name for row in rows for name in row.settings))
     return {
         "title": title(rows),
         "verdict": verdict(honest),
         "honest_label": honest_label(rows),
-        "honest": _honest(rows),
+        "honest": honest,
         "tested": counted(sum(one.p_value is not None for one in honest.values()), "method"),
         "paper_label": paper_label(rows),
-        "paper": Table(f"paper protocol, {title(rows)}", ("method", "best test\naccuracy (%)", "trials"), best),
-        "pictures": [(CAPTIONS[name], embedded(picture)) for name, picture in drawn(rows).items()],
-        "settings": Table(f"settings, {title(rows)}", ("method", *settings), chosen),
+        "paper": {label: row.paper_protocol for label, row in named.items() if row.paper_protocol},
+        "pictures": {name: embedded(picture) for name, picture in drawn(rows).items()},
+        "names": names,
+        "settings": {
+            label: [shown(row.settings.get(name)) for name in names] for label, row in named.items() if row.settings
+        },
     }
-
-
-def _honest(rows: Sequence[Row]) -> Table:
-    cells = [
-        (
-            label,
-            honest.outcome or "",
-            percent(honest.mean),
-            interval(honest.low, honest.high),
-            points(honest.difference),
-            interval(honest.difference_low, honest.difference_high, signed=True),
-            p_value(honest.p_value),
-            f"{honest.seeds} ({honest.failed} failed)" if honest.failed else f"{honest.seeds}",
-        )
-        for label, honest in judged(rows).items()
-    ]
-    return Table(f"honest protocol, {title(rows)}", HONEST, cells, left=(0, 1))
 
 
 def table(rows: Sequence[Row]) -> Shown:

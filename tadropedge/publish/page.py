@@ -14,8 +14,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tadropedge.publish import wording
 from tadropedge.publish.label import FIRST
-from tadropedge.publish.wording import shown
 
 __all__ = ["Markup", "embedded", "render", "run_lines"]
 
@@ -25,6 +25,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("tadropedge", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    made.globals["words"] = wording
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -52,4 +53,4 @@ def run_lines(run: Mapping[str, object]) -> list[tuple[str, str]]:
     [('commit', '0123abcd'), ('device', 'cpu')]
     """
     order = [name for name in FIRST if name in run] + [name for name in run if name not in FIRST]
-    return [(name, shown(run[name])) for name in order]
+    return [(name, wording.shown(run[name])) for name in order]
