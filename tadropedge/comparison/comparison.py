@@ -34,7 +34,7 @@ class Plan:
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
 
 
-def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report | None = None) -> list[Row]:
+def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[Row]:
     """Run both protocols, or what is missing of them, and return one row per method.
 
     The search and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
@@ -46,17 +46,15 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     settings = laboratory.settings
     batch = min(LARGEST_BATCH, laboratory.fitting())
 
-    def told(phase: str) -> Callable[[int, int], None]:
-        return lambda done, total: report(phase, done, total) if report is not None else None
-
     base = open_storage(storage)
     table = run_search(
         laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
-        name=name, settings=settings, batch=batch, progress=told("search"),
+        name=name, settings=settings, batch=batch, progress=partial(report, "search"),
     )  # fmt: skip
     fresh = honest(
         laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
-        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch, progress=told("retraining"),
+        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch,
+        progress=partial(report, "retraining"),
     )  # fmt: skip
     return make_rows(laboratory, table, fresh)
 

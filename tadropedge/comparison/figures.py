@@ -113,12 +113,7 @@ def by_keep_prob(rows: Sequence[Row]) -> Figure | None:
     return figure
 
 
-FIGURES = {
-    "accuracy": accuracy,
-    "differences": differences,
-    "convergence": convergence,
-    "by-keep-prob": by_keep_prob,
-}
+FIGURES = {"accuracy": accuracy, "differences": differences, "convergence": convergence, "by-keep-prob": by_keep_prob}
 
 
 def _median_along(p: Array, found: Array) -> tuple[Array, Array]:

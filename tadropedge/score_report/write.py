@@ -20,8 +20,9 @@ from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
-from tadropedge.score_report.summary import knee, names, probabilities, summary
+from tadropedge.score_report.summary import names, probabilities, summary
 from tadropedge.scores.solve import Scored
+from tadropedge.strategies import auto_gamma
 
 Report = Callable[[str, int, int], None]
 Write = Callable[[Path], Path]
@@ -48,7 +49,7 @@ def write_all(
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
-    gamma = knee(scored.values, gamma)
+    gamma = auto_gamma(scored.values) if gamma is None else gamma
     keep = probabilities(scored.values, keep_prob, gamma)
     found = summary(scored, name, gamma, keep, keep_prob)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
