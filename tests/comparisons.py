@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row
+from tadropedge.comparison.results import Convergence, KeepProbPoint, PaperProtocol, Results, Row
 from tadropedge.comparison.statistics import Honest, honest_rows
 
 GAINS = {

@@ -200,7 +200,7 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     arguments = ["compare", "clusters", *QUICK, "--out", tmp_path / "again"]
     code, rest = struck(signal.SIGINT, "search: 0 of 12", *arguments)
     assert code == 130
-    assert "stopped; finished trials are kept. Go on with: tadropedge compare clusters" in rest
+    assert "stopped; finished trials are kept. Resume with: tadropedge compare clusters" in rest
     code, _ = struck(signal.SIGKILL, "search: 12 of 12", *arguments)
     assert code == -signal.SIGKILL
     with command(*arguments) as process:

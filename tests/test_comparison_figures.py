@@ -10,7 +10,7 @@ import pytest
 from comparisons import bare, comparison, honest, renamed
 
 from tadropedge.comparison import figures
-from tadropedge.comparison.rows import Convergence, KeepProbPoint
+from tadropedge.comparison.results import Convergence, KeepProbPoint
 from tadropedge.publish.pictures import BASELINES, COLOURS, GREY, PALETTE, look
 
 ROWS = comparison().rows

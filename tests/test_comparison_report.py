@@ -10,10 +10,9 @@ from comparisons import GAINS, bare, comparison, honest, renamed
 from rich.console import Console
 
 from tadropedge import TadropedgeError
-from tadropedge.comparison.report import render, write_report
-from tadropedge.comparison.rows import PaperProtocol, Results, honest_label, judged, paper_label
+from tadropedge.comparison.report import render, table, write_report
+from tadropedge.comparison.results import PaperProtocol, Results, honest_label, judged, paper_label
 from tadropedge.comparison.statistics import verdict
-from tadropedge.comparison.terminal import table
 
 RESULTS = comparison()
 HOSTILE = """<script>alert(1)</script>"'&[bold]{{ 7 * 7 }}"""

@@ -10,8 +10,19 @@ import pytest
 from comparisons import bare, comparison, honest
 
 from tadropedge import TadropedgeError
-from tadropedge.comparison.results import as_document, parse, read_results, write_csv, write_results
-from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, grouped, labelled
+from tadropedge.comparison.results import (
+    Convergence,
+    KeepProbPoint,
+    PaperProtocol,
+    Results,
+    as_document,
+    grouped,
+    labelled,
+    parse,
+    read_results,
+    write_csv,
+    write_results,
+)
 
 COMMITTED = Path(__file__).parents[1] / "results" / "cora-gcn-2"
 SMALL = bare(laplacian="combinatorial", paper_protocol=PaperProtocol(0.875, 100), honest=honest(0.5, 0.25, 0.75))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tadropedge import Graph, TadropedgeError
-from tadropedge.data.dataset import Dataset, Split, random_split, row_normalized, shuffled_split
-from tadropedge.data.features import checked_csr, csr_tensor
+from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
+from tadropedge.data.features import checked_csr, csr_tensor, row_normalized
 
 # Six nodes in a row, two classes, the last node without a label.
 LABELS = torch.tensor([0, 1, 0, 1, 0, -1])

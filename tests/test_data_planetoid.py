@@ -14,7 +14,7 @@ from torch_geometric.io import read_planetoid_data
 from torch_geometric.transforms import NormalizeFeatures
 
 from tadropedge import Graph, TadropedgeError
-from tadropedge.data import download, planetoid
+from tadropedge.data import planetoid
 from tadropedge.data.planetoid import FILES, NAMES, citation_graph, load_planetoid
 
 
@@ -222,11 +222,11 @@ def test_where_the_files_are_looked_for(tmp_path, raw, monkeypatch):
         citation_graph("core")
     monkeypatch.delenv("TADROPEDGE_DATA")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert download.data_root() == tmp_path / "cache" / "tadropedge"
+    assert planetoid.data_root() == tmp_path / "cache" / "tadropedge"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert download.data_root() == tmp_path / ".cache" / "tadropedge"
-    assert download.data_root("here") == Path("here")
+    assert planetoid.data_root() == tmp_path / ".cache" / "tadropedge"
+    assert planetoid.data_root("here") == Path("here")
 
 
 @pytest.fixture
@@ -252,8 +252,8 @@ def test_files_that_are_missing_are_downloaded(tmp_path, server, monkeypatch):
     with pytest.raises(TadropedgeError, match="what was downloaded as Cora is not what was published"):
         load_planetoid("cora", root)
     assert list(raw.iterdir()) == []
-    checksum = download.hashlib.sha256(b"".join(small()[name] for name in FILES)).hexdigest()
-    monkeypatch.setitem(download.CHECKSUMS, "Cora", checksum)
+    checksum = planetoid.hashlib.sha256(b"".join(small()[name] for name in FILES)).hexdigest()
+    monkeypatch.setitem(planetoid.CHECKSUMS, "Cora", checksum)
     assert load_planetoid("cora", root).graph.num_nodes == 525
     assert sorted(path.name for path in raw.iterdir()) == sorted(f"ind.cora.{name}" for name in FILES)
     assert server[-1] == "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.test.index"

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tadropedge import TadropedgeError
-from tadropedge.data import block_model as module
-from tadropedge.data.block_model import block_model, connected_block_model
+from tadropedge.data import synthetic as module
 from tadropedge.data.source_localization import (
     CALIBRATED_NOISE,
     STATED_NOISE,
@@ -13,6 +12,7 @@ from tadropedge.data.source_localization import (
     bayes_accuracy,
     load_source_localization,
 )
+from tadropedge.data.synthetic import block_model, connected_block_model
 
 
 def test_the_dataset_of_the_paper():

@@ -18,7 +18,7 @@ import torch
 from conftest import data_root
 from tiny_recipes import tiny
 
-from tadropedge.comparison.rows import PaperProtocol
+from tadropedge.comparison.results import PaperProtocol
 from tadropedge.comparison.statistics import Honest
 from tadropedge.data import bayes_accuracy, load_dataset
 from tadropedge.errors import TadropedgeError

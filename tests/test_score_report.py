@@ -12,13 +12,14 @@ from matplotlib.image import imread
 from tadropedge import Graph
 from tadropedge.score_report import figures, write
 from tadropedge.score_report.layout import _Mesh, layout
-from tadropedge.score_report.summary import knee, probabilities, summary
-from tadropedge.score_report.tables import write_csv, write_npz
+from tadropedge.score_report.summary import probabilities, summary
+from tadropedge.score_report.write import write_csv, write_npz
 from tadropedge.scores.solve import solve
+from tadropedge.strategies import auto_gamma
 
 
 def facts(scored, keep_prob=0.7, gamma=None):
-    gamma = knee(scored.values, gamma)
+    gamma = auto_gamma(scored.values) if gamma is None else gamma
     return summary(scored, "graph", gamma, probabilities(scored.values, keep_prob, gamma), keep_prob)
 
 
@@ -94,7 +95,7 @@ def test_the_csv_gives_odd_names_back(tmp_path):
     graph = Graph.from_file(source)
     assert set(graph.node_ids) == set(called)
     scored = solve(graph, "aggregate", {"q": 2})
-    keep = probabilities(scored.values, 0.7, knee(scored.values, None))
+    keep = probabilities(scored.values, 0.7, auto_gamma(scored.values))
     table = write_csv(tmp_path / "weights.csv", scored, keep)
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
@@ -155,7 +156,7 @@ def test_the_mesh_is_the_sum_over_all_pairs():
 )
 def test_pictures_are_pngs_with_the_same_bytes_each_time(name, score, settings):
     scored = solve(ZOO[name], score, settings)
-    gamma, places = knee(scored.values, None), layout(scored.graph)
+    gamma, places = auto_gamma(scored.values), layout(scored.graph)
     drawn = [figures.distribution(scored, "a$x_{$", gamma), figures.picture(scored, "数据", gamma, places)]
     if len(scored.eigenvalues):
         drawn.append(figures.spectrum(scored, "x" * 300))
@@ -170,7 +171,7 @@ def test_critical_edges_are_coloured():
     scored = solve(two_cliques(5), "aggregate", {"q": 2})
     places = layout(scored.graph)
     spread = []
-    for gamma in (knee(scored.values, None), 10.0):
+    for gamma in (auto_gamma(scored.values), 10.0):
         stream = io.BytesIO(figures.picture(scored, "cliques", gamma, places))
         spread.append(np.ptp(imread(stream)[:, :, :3], axis=2).max())
     assert spread[0] > 0.5

@@ -17,15 +17,16 @@ from tadropedge.publish.pictures import INK, look
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
-from tadropedge.score_report.summary import knee, probabilities
+from tadropedge.score_report.summary import probabilities
 from tadropedge.scores.solve import solve
+from tadropedge.strategies import auto_gamma
 
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 
 
 def page(graph, q=2, name="graph"):
     scored = solve(graph, "aggregate", {"q": q})
-    gamma = knee(scored.values, None)
+    gamma = auto_gamma(scored.values)
     return scored, render(scored, name, gamma, probabilities(scored.values, 0.7, gamma), layout(graph))
 
 
@@ -144,7 +145,7 @@ def test_the_spectrum_marks_the_chosen_modes_and_the_gap_above():
 
 def test_the_distribution_holds_every_positive_score_and_the_knee():
     scored = solve(ZOO["karate"], "aggregate", {"q": 4})
-    gamma = knee(scored.values, None)
+    gamma = auto_gamma(scored.values)
     figure, title = drawn(figures.distribution, scored, "karate", gamma)
     left, right = figure.axes
     values = np.sort(scored.values.numpy())
@@ -159,7 +160,7 @@ def test_the_distribution_holds_every_positive_score_and_the_knee():
 def test_the_picture_of_a_graph_colours_the_critical_edges_alone():
     graph = two_cliques(5)
     scored, places = solve(graph, "aggregate", {"q": 2}), layout(graph)
-    gamma = knee(scored.values, None)
+    gamma = auto_gamma(scored.values)
     figure, title = drawn(figures.picture, scored, "cliques", gamma, places)
     quiet, critical = figure.axes[0].collections
     bridge = int(scored.values.argmax())

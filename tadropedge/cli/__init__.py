@@ -1,4 +1,4 @@
-"""The command line: one file per command; importing this package registers them all.
+"""The command line: one file per command.
 
 Nothing here imports torch, or anything else that is slow, before a command runs: help and typos are answered at once.
 """
@@ -6,12 +6,42 @@ Nothing here imports torch, or anything else that is slow, before a command runs
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
-from tadropedge.cli import compare, report, reproduce, train, weights
-from tadropedge.cli.app import app
+import typer
+
+from tadropedge import __version__
+from tadropedge.cli.compare import compare_command
+from tadropedge.cli.report import report_command
+from tadropedge.cli.reproduce import reproduce_command
+from tadropedge.cli.train import train_command
+from tadropedge.cli.weights import weights_command
 from tadropedge.errors import TadropedgeError
 
-__all__ = ["app", "compare", "report", "reproduce", "run", "train", "weights"]
+app = typer.Typer(
+    help="Topology adaptive edge dropping: which edges to drop, and whether it helps on your graph.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,  # rich would take longer to import than everything else here
+)
+for command in (compare_command, report_command, reproduce_command, train_command, weights_command):
+    app.command(command.__name__.removesuffix("_command"))(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the command itself."""
 
 
 def run() -> None:

@@ -8,13 +8,12 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.app import app
 from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, with_laboratory_options
 from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.cli.report import show_comparison
 from tadropedge.method import Method
 
 
-@app.command("compare")
 @with_laboratory_options
 def compare_command(
     *,
@@ -33,10 +32,11 @@ def compare_command(
     Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
     """
     named = [Method.of(name.strip()).name for name in methods.split(",")] if methods else None
-    from tadropedge.cli.show import show
-    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare, run_info, write_all
-    from tadropedge.comparison.rows import Results
+    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare
+    from tadropedge.comparison.report import write_all
+    from tadropedge.comparison.results import Results
     from tadropedge.data import bayes_accuracy
+    from tadropedge.publish.label import run_label
 
     started = time.monotonic()
     plan = Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed)
@@ -44,12 +44,9 @@ def compare_command(
     out.mkdir(parents=True, exist_ok=True)
     with live_progress(as_json, kept="finished trials are kept") as report:
         rows = compare(laboratory, plan, storage or out / "study.db", report)
-    run = run_info(started, command_line(), laboratory)
+    run, lines = run_label(laboratory.dataset.device.type, command_line(), time.monotonic() - started), []
     if laboratory.dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
-        run["bayes_accuracy"] = round(bayes_accuracy(options.seed, **options.data_options), 4)
-    page = write_all(rows, run, out)
-    show(Results(rows, run), as_json)
-    if not as_json:
-        if "bayes_accuracy" in run:
-            print(f"Bayes-optimal accuracy on this graph: {run['bayes_accuracy']:.2%}")
-        print(f"report: {page}")
+        run["bayes_accuracy"] = bound = round(bayes_accuracy(options.seed, **options.data_options), 4)
+        lines.append(f"Bayes-optimal accuracy on this graph: {bound:.2%}")
+    results = Results(rows, run)
+    show_comparison(results, as_json, *lines, f"report: {write_all(results, out)}")

@@ -40,7 +40,6 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
 
 PLUGIN = "import your own module first, for what it adds to SCORES, STRATEGIES, NETWORKS or DATASETS; repeatable"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
-Laplacian_ = Annotated[str, Option(help="combinatorial or normalized")]
 KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
 Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]
 Seed_ = Annotated[int, Option(help="everything random follows from it")]
@@ -59,7 +58,7 @@ class LaboratoryOptions:
     layers: Annotated[int | None, Option(help="graph convolutions (default 2; 1 for gcnn)")] = None
     hidden: Annotated[int | None, Option(help="width (default 128; 32 for gcnn)")] = None
     epochs: Annotated[int, Option(help="epochs of every training")] = 400
-    laplacian: Laplacian_ = "combinatorial"
+    laplacian: Annotated[str, Option(help="combinatorial or normalized")] = "combinatorial"
     q: Annotated[int | None, Option("--q", help="clusters per component (default: the number of classes)")] = None
     split: Annotated[str | None, Option(help="full, public or random, where the dataset offers them")] = None
     per_class: Annotated[int | None, Option(help="labels per class of a random split")] = None

@@ -37,7 +37,7 @@ def live_progress(quiet: bool, kept: str = "") -> Iterator[Report]:
     except KeyboardInterrupt:
         if not kept:
             raise
-        print(f"\nstopped; {kept}. Go on with: {command_line()}", file=sys.stderr)
+        print(f"\nstopped; {kept}. Resume with: {command_line()}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

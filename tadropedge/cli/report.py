@@ -1,18 +1,24 @@
-"""``tadropedge report``: the page of a finished comparison or reproduction, written again."""
+"""``tadropedge report``: the page of a finished comparison or reproduction written again; how results are printed."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tadropedge.cli.app import app
 from tadropedge.cli.options import Json_
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
-@app.command("report")
+    from tadropedge.comparison.results import Results
+    from tadropedge.paper.document import Document
+
+
 def report_command(
     folder: Annotated[Path, typer.Argument(help="folder with a results.json")], as_json: Json_ = False
 ) -> None:
@@ -20,24 +26,58 @@ def report_command(
 
     Example: tadropedge report cora-gcn
     """
-    from tadropedge.cli.show import show, show_verdicts
     from tadropedge.comparison.report import write_report
     from tadropedge.comparison.results import parse
-    from tadropedge.paper.document import as_plain, parse_document
+    from tadropedge.paper.document import parse_document
     from tadropedge.paper.reproduce import write_folder
     from tadropedge.typed import read_json
 
     content = read_json(folder / "results.json")
     if isinstance(content, dict) and "verdicts" in content:
         document = parse_document(content, "results.json")
-        page = write_folder(document, folder)
-        if as_json:
-            print(json.dumps(as_plain(document)))
-        else:
-            show_verdicts(document)
+        show_verdicts(document, as_json, f"report: {write_folder(document, folder)}")
     else:
         results = parse(content, "results.json")
-        page = write_report(results, folder / "report.html")
-        show(results, as_json)
-    if not as_json:
-        print(f"report: {page}")
+        show_comparison(results, as_json, f"report: {write_report(results, folder / 'report.html')}")
+
+
+def show(document: object, as_json: bool, words: Iterable[RenderableType]) -> None:
+    """Print a document as JSON and nothing else, or else the lines and tables that tell of it."""
+    from rich.console import Console
+
+    if as_json:
+        print(json.dumps(document))
+        return
+    console = Console()
+    for part in words:
+        if isinstance(part, str):
+            print(part)
+        else:
+            console.print(part)
+
+
+def show_comparison(results: Results, as_json: bool, *lines: str) -> None:
+    """Print the rows of a comparison, then some lines."""
+    from tadropedge.comparison.report import table
+    from tadropedge.comparison.results import as_document, grouped
+
+    show(as_document(results), as_json, chain(map(table, grouped(results.rows)), lines))
+
+
+def show_verdicts(document: Document, as_json: bool, *lines: str) -> None:
+    """Print every claim with its verdict and the reason, then some lines."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from tadropedge.paper.document import as_plain
+    from tadropedge.paper.item import STATUSES
+
+    styles = dict(zip(STATUSES, ("bold blue", "bold dark_orange3", "bold magenta"), strict=True))
+
+    def words() -> Iterator[RenderableType]:
+        for name, entry in document.items():
+            for verdict in entry.verdicts:
+                yield Text(f"{name}: {verdict.status}", style=styles[verdict.status])
+                yield from (Padding(Text(part), (0, 0, 0, 2)) for part in (verdict.claim, verdict.reason))
+
+    show(as_plain(document), as_json, chain(words(), lines))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from functools import partial
@@ -11,24 +10,20 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from tadropedge.cli.app import app
 from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, chosen_device
 from tadropedge.cli.progress import live_progress
+from tadropedge.cli.report import show_verdicts
 from tadropedge.paper.registry import ALL, ITEMS, named_items
 
+PART = "a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"
+AGAIN = "make finished items again from the trainings and measurements that are kept"
 
-@app.command("reproduce")
+
 def reproduce_command(
     name: Annotated[str, Argument(help=f"one of {', '.join(ITEMS)}, {ALL}")],
     preset: Annotated[str, Option(help="quick: minutes on 2 cores; paper: all of it")] = "quick",
-    parts: Annotated[
-        list[str] | None,
-        Option("--part", help="a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"),
-    ] = None,
-    again: Annotated[
-        bool,
-        Option("--again", help="make finished items again from the trainings and measurements that are kept"),
-    ] = False,
+    parts: Annotated[list[str] | None, Option("--part", help=PART)] = None,
+    again: Annotated[bool, Option("--again", help=AGAIN)] = False,
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -42,8 +37,6 @@ def reproduce_command(
     Example: tadropedge reproduce table1 --preset quick --out reproduction
     """
     names = named_items(name)
-    from tadropedge.cli.show import show_verdicts
-    from tadropedge.paper.document import as_plain
     from tadropedge.paper.reproduce import Run, reproduce
 
     # Folders belong to this machine alone: they have no place in results.
@@ -56,8 +49,4 @@ def reproduce_command(
         )
         document = reproduce(name, run)
     mine = {item: document[item] for item in names if item in document}
-    if as_json:
-        print(json.dumps(as_plain(mine)))
-        return
-    show_verdicts(mine)
-    print(f"report: {out / 'report.html'}")
+    show_verdicts(mine, as_json, f"report: {out / 'report.html'}")

@@ -8,14 +8,12 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.app import app
 from tadropedge.cli.options import METHODS, Gamma_, Json_, KeepProb_, LaboratoryOptions, with_laboratory_options
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 
 
-@app.command("train")
 @with_laboratory_options
 def train_command(
     *,

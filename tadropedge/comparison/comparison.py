@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from tadropedge.comparison.figures import save_figures
-from tadropedge.comparison.report import write_report
-from tadropedge.comparison.results import write_csv, write_results
-from tadropedge.comparison.rows import Convergence, KeepProbPoint, PaperProtocol, Results, Row, grouped
+from tadropedge.comparison.results import Convergence, KeepProbPoint, PaperProtocol, Row
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.method import Method
-from tadropedge.publish.label import run_label
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Spaces, method_space
@@ -40,33 +34,27 @@ class Plan:
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
 
 
-def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report | None = None) -> list[Row]:
+def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[Row]:
     """Run both protocols, or what is missing of them, and return one row per method.
 
     The search and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
     nothing that is finished.
     """
     dataset, architecture = laboratory.dataset, laboratory.architecture
-    space = (
-        plan.space
-        if plan.space is not None
-        else partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
-    )
+    space = plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
     name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
     settings = laboratory.settings
     batch = min(LARGEST_BATCH, laboratory.fitting())
 
-    def told(phase: str) -> Callable[[int, int], None]:
-        return lambda done, total: report(phase, done, total) if report is not None else None
-
     base = open_storage(storage)
     table = run_search(
         laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
-        name=name, settings=settings, batch=batch, progress=told("search"),
+        name=name, settings=settings, batch=batch, progress=partial(report, "search"),
     )  # fmt: skip
     fresh = honest(
         laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
-        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch, progress=told("retraining"),
+        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch,
+        progress=partial(report, "retraining"),
     )  # fmt: skip
     return make_rows(laboratory, table, fresh)
 
@@ -111,19 +99,3 @@ def _convergence(runs: Sequence[Finished]) -> Convergence | None:
         return None
     epochs = [int(epoch) for epoch in curves["epoch"]]
     return Convergence(epochs, list(curves["train_loss"]), list(curves["val_loss"]))
-
-
-def run_info(started: float, command: str, laboratory: Laboratory) -> dict[str, object]:
-    """The label of a run that began at ``started``, by the monotonic clock."""
-    return run_label(laboratory.dataset.device.type, command, time.monotonic() - started)
-
-
-def write_all(rows: Sequence[Row], run: Mapping[str, object], folder: Path) -> Path:
-    """Write ``results.json``, ``results.csv``, the figures and ``report.html``; return the report's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    results = Results(list(rows), dict(run))
-    write_results(results, folder / "results.json")
-    write_csv(results, folder / "results.csv")
-    for group in grouped(rows):
-        save_figures(group, folder / "figures")
-    return write_report(results, folder / "report.html")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.rows import Row, judged, labelled, title
+from tadropedge.comparison.results import Row, judged, labelled, title
 from tadropedge.files import write_atomic
 from tadropedge.publish import pictures
 from tadropedge.publish.pictures import WIDTH, Ends, colours, name
@@ -113,12 +113,7 @@ def by_keep_prob(rows: Sequence[Row]) -> Figure | None:
     return figure
 
 
-FIGURES = {
-    "accuracy": accuracy,
-    "differences": differences,
-    "convergence": convergence,
-    "by-keep-prob": by_keep_prob,
-}
+FIGURES = {"accuracy": accuracy, "differences": differences, "convergence": convergence, "by-keep-prob": by_keep_prob}
 
 
 def _median_along(p: Array, found: Array) -> tuple[Array, Array]:

@@ -24,6 +24,7 @@ Accuracies = Sequence[float] | Array
 
 LEVEL = 0.95  # of every interval
 ALPHA = 0.05  # the chance, over all methods together, of calling an equal one better or worse
+MEANS, DIFFERENCES = ("mean", "low", "high"), ("difference", "difference_low", "difference_high", "p_value")
 ROUNDING = 1e-7  # accuracies are shares of fewer than ten million nodes: what is closer than this is equal
 
 
@@ -65,11 +66,10 @@ class Honest:
     failed: Count = 0
 
     def __post_init__(self) -> None:
-        for together in (("mean", "low", "high"), ("difference", "difference_low", "difference_high", "p_value")):
-            lacking = [name for name in together if getattr(self, name) is None]
-            if lacking and len(lacking) < len(together):
-                words = f"must give {', '.join(together)} or none of them, but lacks {', '.join(lacking)}"
-                raise TadropedgeError(words)
+        for group in (MEANS, DIFFERENCES):  # given together or not at all
+            lacking = [name for name in group if getattr(self, name) is None]
+            if 0 < len(lacking) < len(group):
+                raise TadropedgeError(f"must give {', '.join(group)} or none of them, but lacks {', '.join(lacking)}")
 
     @property
     def outcome(self) -> str | None:
@@ -221,20 +221,11 @@ def _uncorrected(values: Array, reference: Array | None) -> Honest:
     """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
     used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
     count = int(used.sum())
-    mean = mean_interval(values[used]) if count > 1 else None
-    gap = paired_difference(values[used], reference[used]) if mean and reference is not None else None
-    return Honest(
-        mean=mean.mean if mean else None,
-        low=mean.low if mean else None,
-        high=mean.high if mean else None,
-        seeds=count,
-        difference=gap.mean if gap else None,
-        difference_low=gap.low if gap else None,
-        difference_high=gap.high if gap else None,
-        p_value=gap.p_value if gap else None,
-        verdict=None,
-        failed=len(values) - count,
-    )
+    level = mean_interval(values[used]) if count > 1 else None
+    gap = paired_difference(values[used], reference[used]) if level and reference is not None else None
+    numbers = {name: getattr(level, name, None) for name in MEANS}
+    numbers |= {name: getattr(gap, part, None) for name, part in zip(DIFFERENCES, (*MEANS, "p_value"), strict=True)}
+    return Honest(**numbers, seeds=count, verdict=None, failed=len(values) - count)
 
 
 def _gaps(values: Array, reference: Array) -> Array:
@@ -271,17 +262,18 @@ def _vector(name: str, values: Accuracies) -> Array:
 
 def _check(arrays: Mapping[str, Array], references: Mapping[str, Array]) -> None:
     """Every array must hold shares of the same replicates, at least two, and every reference belong to a method."""
-    named = {**arrays, **{f"the reference of {method}": values for method, values in references.items()}}
-    for name, values in named.items():
+    everything = [*arrays.items(), *((f"the reference of {method}", values) for method, values in references.items())]
+    for name, values in everything:
         if len(wrong := values[(values < 0) | (values > 1)]):
             raise TadropedgeError(f"accuracies of {name} must be shares in [0, 1], got {wrong[0]:g}")
     for method in references:
         if method not in arrays:
             raise TadropedgeError(f"a reference is given for {method!r}, but accuracies only for {', '.join(arrays)}")
-    lengths = {len(values) for values in named.values()}
+    lengths = {len(values) for _, values in everything}
     if len(lengths) > 1:
-        counts = ", ".join(f"{method} {len(values)}" for method, values in arrays.items())
-        extra = ", ".join(f"{method} {len(values)}" for method, values in references.items())
-        raise TadropedgeError(f"all methods must have the same replicates, got {counts}; references {extra or 'none'}")
+        ours, theirs = (
+            ", ".join(f"{method} {len(values)}" for method, values in given.items()) for given in (arrays, references)
+        )
+        raise TadropedgeError(f"all methods must have the same replicates, got {ours}; references {theirs or 'none'}")
     if lengths and min(lengths) < 2:
         raise TadropedgeError(f"an interval needs at least 2 replicates (seeds), got {min(lengths)}")

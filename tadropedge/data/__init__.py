@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tadropedge.data.dataset import Dataset, Split, random_split, row_normalized, shuffled_split
+from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
+from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization

@@ -1,18 +1,149 @@
-"""A dataset: one graph, features, labels and a split, checked when it is made."""
+"""A dataset: one graph, features, labels and a split, checked when it is made; splits as pure functions of a seed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.data.features import row_normalized
-from tadropedge.data.splits import Split, check_split, random_split, shuffled_split
-from tadropedge.errors import TadropedgeError, check_device, lookup
+from tadropedge.errors import TadropedgeError, check_device, check_integer, lookup
 from tadropedge.graph import Graph
 
-__all__ = ["Dataset", "Split", "random_split", "row_normalized", "shuffled_split"]
+PARTS = ("train", "val", "test")
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """Indices of nodes, or of samples for graph-level tasks: ``train``, ``val`` and ``test``, int64.
+
+    >>> Split(torch.tensor([0, 1]), torch.tensor([2]), torch.tensor([3, 4, 5]))
+    Split(train=2, val=1, test=3)
+    """
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many there are in each part."""
+        return self.train.shape[0], self.val.shape[0], self.test.shape[0]
+
+    def parts(self) -> Iterator[tuple[str, Tensor]]:
+        """Each part with its name."""
+        return ((name, getattr(self, name)) for name in PARTS)
+
+    def to(self, device: torch.device | str) -> Split:
+        """Return the same split on another device."""
+        return Split(*(part.to(device) for _, part in self.parts()))
+
+    def __repr__(self) -> str:
+        return f"Split({', '.join(f'{name}={part.shape[0]}' for name, part in self.parts())})"
+
+
+def check_split(split: Split, labels: Tensor, num_classes: int, what: str) -> None:
+    """Check ``split`` against ``labels``, the labels of all nodes or samples; ``what`` names one of them."""
+    count = labels.shape[0]
+    owner = torch.full((count,), -1)  # the part that each node is in
+    for place, (name, part) in enumerate(split.parts()):
+        if part.dtype != torch.int64 or part.dim() != 1 or not part.numel():
+            raise TadropedgeError(
+                f"split.{name} must be a list of {what} indices (int64, not empty), "
+                f"got {part.dtype} of shape {list(part.shape)}"
+            )
+        outside = part[(part < 0) | (part >= count)]
+        if outside.numel():
+            raise TadropedgeError(
+                f"split.{name} holds the {what} {int(outside[0])}, but there are {count}: "
+                f"indices run from 0 to {count - 1}"
+            )
+        bare = part[labels[part] < 0]
+        if bare.numel():
+            raise TadropedgeError(f"split.{name} holds the {what} {int(bare[0])}, which has no label")
+        here = part.cpu()
+        taken = here[owner[here] >= 0]
+        if taken.numel():
+            other = PARTS[int(owner[taken[0]])]
+            raise TadropedgeError(
+                f"the {what} {int(taken[0])} is in split.{other} and in split.{name}: parts must be disjoint"
+            )
+        owner[here] = place
+        repeated = len(here) - int((owner == place).sum())
+        if repeated:
+            raise TadropedgeError(f"split.{name} holds {repeated} {what} indices more than once")
+    missing = (torch.bincount(labels[split.train], minlength=num_classes) == 0).nonzero()
+    if missing.numel():
+        raise TadropedgeError(
+            f"class {int(missing[0])} has no training {what}: split.train must hold one of each of the "
+            f"{num_classes} classes"
+        )
+
+
+def random_split(
+    labels: Tensor, per_class: int = 20, num_val: int = 500, num_test: int = 1000, *, seed: int = 0
+) -> Split:
+    """Draw ``per_class`` training nodes of each class, then validation and test from all other labelled nodes.
+
+    >>> split = random_split(torch.tensor([0, 1, 0, 1, 0, -1]), per_class=1, num_val=1, num_test=2, seed=0)
+    >>> split.sizes
+    (2, 1, 2)
+    """
+    check_integer("per_class", per_class, least=1)
+    order, classes = _shuffled(labels, seed)
+    counts = np.bincount(classes)
+    if counts.min() < per_class:
+        raise TadropedgeError(
+            f"class {counts.argmin()} has {counts.min()} labelled nodes, which is less than per_class={per_class}"
+        )
+    train = np.concatenate([order[classes == kind][:per_class] for kind in range(len(counts))])
+    return _cut(np.concatenate((train, order[~np.isin(order, train)])), (len(train), num_val, num_test))
+
+
+def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0) -> Split:
+    """Draw a split of the given ``sizes`` (train, val, test) uniformly, such that every class has a training node.
+
+    The first node of each class moves to the front of a random order: that leaves the training set as drawn wherever
+    it already holds every class.
+
+    >>> labels = torch.tensor([0] * 90 + [1] * 9 + [2])
+    >>> split = shuffled_split(labels, (10, 20, 30), seed=1)
+    >>> split.sizes, labels[split.train].unique().tolist()
+    ((10, 20, 30), [0, 1, 2])
+    """
+    order, classes = _shuffled(labels, seed)
+    kinds, first = np.unique(classes, return_index=True)
+    if sizes[0] < len(kinds):
+        raise TadropedgeError(f"{sizes[0]} training nodes cannot hold one of each of the {len(kinds)} classes")
+    return _cut(np.concatenate((order[np.sort(first)], np.delete(order, first))), sizes)
+
+
+def _shuffled(labels: Tensor, seed: int) -> tuple[Indices, Indices]:
+    """The labelled nodes in a random order, and their classes."""
+    if labels.dim() != 1:
+        raise TadropedgeError(f"labels must be one class number for each node, got shape {list(labels.shape)}")
+    known = labels.cpu().numpy()
+    order = np.random.default_rng(check_integer("seed", seed, least=0)).permutation(np.flatnonzero(known >= 0))
+    if not len(order):
+        raise TadropedgeError(f"none of the {len(known)} labels is a class (0 or more): there is nothing to split")
+    return order, known[order]
+
+
+def _cut(order: Indices, sizes: tuple[int, int, int]) -> Split:
+    """The first, second and third run of ``order`` as a split, each sorted."""
+    for name, size in zip(PARTS, sizes, strict=True):
+        check_integer(f"the size of split.{name}", size, least=1)
+    if sum(sizes) > len(order):
+        raise TadropedgeError(
+            f"a split of {sizes[0]} + {sizes[1]} + {sizes[2]} nodes needs {sum(sizes)} labelled ones, "
+            f"but there are {len(order)}"
+        )
+    ends = np.cumsum(sizes)
+    return Split(*(torch.from_numpy(np.sort(part)) for part in np.split(order[: ends[-1]], ends[:-1])))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,23 +10,46 @@ The arrays of an ``.npz`` file:
 
 A table of nodes is described in :mod:`tadropedge.data.tables`. A saved PyTorch Geometric ``Data`` (``.pt``) has
 ``edge_index``, ``x``, ``y`` and optional ``edge_weight``, ``train_mask``, ``val_mask`` and ``test_mask``. Nothing is
-unpickled but tensors and the classes that make up a ``Data``.
+unpickled but tensors and the classes that make up a ``Data``: a hostile file cannot run code.
 """
 
 from __future__ import annotations
 
+import pickle
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tadropedge.data.arrays import Contents, read_arrays
-from tadropedge.data.dataset import Dataset
-from tadropedge.data.features import row_normalized
-from tadropedge.data.saved import read_saved
-from tadropedge.data.splits import Split, random_split
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from tadropedge.data.dataset import PARTS, Dataset, Split, random_split
+from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
 from tadropedge.data.tables import read_table
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import existing
+from tadropedge.graph import Graph
+from tadropedge.sparse import hush_beta_warning
 
 NUM_VAL, NUM_TEST = 500, 1000  # of a random split, where there are enough nodes
+# What torch.load raises for files that are none of its own.
+BROKEN = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, ValueError, AttributeError, OSError, EOFError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """A graph, features ``[N, F]``, labels ``[N]``; ``split`` and ``class_names`` where the file has them."""
+
+    graph: Graph
+    features: Tensor
+    labels: Tensor
+    split: Split | None = None
+    class_names: tuple[str, ...] | None = None
 
 
 def load_file(
@@ -48,11 +71,10 @@ def load_file(
     path = existing(path)
     try:
         contents = _contents(path, nodes, header)
-        features = row_normalized(contents.features) if normalize else contents.features
         return Dataset(
             name=path.name.partition(".")[0],
             graph=contents.graph,
-            features=features,
+            features=row_normalized(contents.features) if normalize else contents.features,
             labels=contents.labels,
             num_classes=int(contents.labels.max()) + 1 if contents.labels.numel() else 0,
             level="node",
@@ -67,12 +89,14 @@ def load_file(
 
 def _contents(path: Path, nodes: str | Path | None, header: bool | None) -> Contents:
     if path.suffix == ".npz":
-        return read_arrays(path)
+        return _read_arrays(path)
     if path.suffix in (".pt", ".pth"):
-        return read_saved(path)
+        return _read_saved(path)
     if nodes is None:
         raise TadropedgeError(f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv'")
-    return read_table(path, Path(nodes), header)
+    graph, table = read_table(path, Path(nodes), header)
+    features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
+    return Contents(graph=graph, features=features, labels=labels, class_names=table.class_names)
 
 
 def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> Split:
@@ -85,3 +109,126 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
     rest = labelled.numel() - per_class * labelled.unique().numel()
     num_val = min(NUM_VAL, max(1, rest // 3))
     return random_split(contents.labels, per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
+
+
+def _read_arrays(path: Path) -> Contents:
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, TypeError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise TadropedgeError(f"{path.name}: not an .npz file of plain arrays ({error})") from error
+
+    def graph(nodes: int) -> Graph:
+        adjacency = csr_from_parts(arrays, "adj")
+        if adjacency is not None:
+            return Graph.from_scipy(adjacency)
+        return Graph.from_file(path, num_nodes=None if "num_nodes" in arrays else nodes)
+
+    return _from_arrays(arrays, graph)
+
+
+def _from_arrays(arrays: Mapping[str, Any], graph: Callable[[int], Graph], suffix: str = "") -> Contents:
+    """What ``arrays`` hold, named as above; ``graph`` is told the number of nodes, ``suffix`` ends PARTS' names."""
+    found, sparse = ", ".join(sorted(arrays)) or "nothing", csr_from_parts(arrays, "x")
+    if sparse is None and "x" not in arrays:
+        csr = "the CSR parts x_data, x_indices, x_indptr and x_shape"
+        raise TadropedgeError(f"expected features: an array 'x' or {csr}, found {found}")
+    features = torch.from_numpy(as_float32(np.atleast_1d(arrays["x"]), "x")) if sparse is None else csr_tensor(sparse)
+    if "y" not in arrays:
+        raise TadropedgeError(f"expected labels: an array 'y', found {found}")
+    labels = np.atleast_1d(arrays["y"])
+    if labels.dtype.kind not in "iu":
+        raise TadropedgeError(f"y must hold whole numbers, got {labels.dtype}")
+    nodes = features.shape[0]
+    return Contents(
+        graph=graph(nodes),
+        features=features,
+        labels=torch.from_numpy(labels.astype(np.int64)),
+        split=own_split({name + suffix: arrays.get(name + suffix) for name in PARTS}, nodes),
+    )
+
+
+def own_split(parts: Mapping[str, Any], num_nodes: int) -> Split | None:
+    """The file's own split: index lists or masks ``[N]`` for train, val and test in this order, or ``None`` thrice.
+
+    >>> own_split({"train": [True, False, True, False], "val": [1], "test": [3]}, num_nodes=4).train.tolist()
+    [0, 2]
+    >>> own_split({"train": [0, 1], "val": [2], "test": None}, num_nodes=4)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: the split is not whole: there is no test
+    """
+    absent = [name for name, part in parts.items() if part is None]
+    if len(absent) == len(parts):
+        return None
+    if absent:
+        raise TadropedgeError(f"the split is not whole: there is no {' and no '.join(absent)}")
+    return Split(*(_indices(name, part, num_nodes) for name, part in parts.items()))
+
+
+def _indices(name: str, part: Any, num_nodes: int) -> Tensor:
+    try:
+        indices = torch.as_tensor(part)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TadropedgeError(f"{name} must be node indices or a mask, got {type(part).__name__}") from error
+    if indices.is_floating_point() or indices.is_complex():
+        raise TadropedgeError(f"{name} must be node indices or a mask, got {indices.dtype}")
+    if indices.dtype != torch.bool:
+        return indices.long()
+    if list(indices.shape) != [num_nodes]:
+        raise TadropedgeError(f"{name} is a mask of shape {list(indices.shape)}: expected [{num_nodes}]")
+    return indices.nonzero()[:, 0]
+
+
+def _read_saved(path: Path) -> Contents:
+    values = _saved(path)
+    for name in ("edge_index", "x", "y"):
+        if not isinstance(values.get(name), Tensor):
+            raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
+    labels = values["y"][:, 0] if values["y"].dim() == 2 and values["y"].shape[1] == 1 else values["y"]
+    arrays = {**values, "y": labels.numpy(), **_feature_arrays(values["x"])}
+    arcs, weight = values["edge_index"], values.get("edge_weight")
+    return _from_arrays(arrays, lambda nodes: Graph.from_edge_index(arcs, nodes, weight), "_mask")
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """The attributes of the ``Data`` that ``torch.save`` wrote."""
+    from torch_geometric.data import Data
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
+    hush_beta_warning()
+    # PyTorch Geometric admits more when it is imported, among them classes whose constructors open other files.
+    before = torch.serialization.get_safe_globals()
+    torch.serialization.clear_safe_globals()
+    admitted = torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
+    try:
+        with admitted, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files that are refused a moment later
+            data = torch.load(path, map_location="cpu", weights_only=True)
+        found = dict(data.to_dict()) if isinstance(data, Data) else None
+    except BROKEN as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        reason = next((line.strip() for line in lines if "WeightsUnpickler error" in line), lines[0])
+        raise TadropedgeError(f"not a saved torch_geometric Data of plain tensors ({reason[:160]})") from error
+    finally:
+        torch.serialization.add_safe_globals(before)
+    if found is None:
+        raise TadropedgeError(f"expected a saved torch_geometric Data, got {type(data).__name__}")
+    return found
+
+
+def _feature_arrays(x: Tensor) -> dict[str, Any]:
+    """Dense, or the parts of a CSR matrix. A file may hold any indices, so SciPy checks them before use."""
+    if x.dim() != 2 or x.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
+        raise TadropedgeError(f"x must be dense, COO or CSR of shape [N, F], got {x.layout} of shape {list(x.shape)}")
+    if x.layout is torch.strided:
+        return {"x": x.numpy()}
+    if x.layout is torch.sparse_csr:
+        parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
+    else:
+        try:
+            matrix = sp.coo_matrix((x._values().numpy(), tuple(x._indices().numpy())), shape=tuple(x.shape)).tocsr()
+        except (ValueError, TypeError) as error:
+            raise TadropedgeError(f"x: not a COO matrix of shape {list(x.shape)} ({error})") from error
+        parts = (matrix.data, matrix.indices, matrix.indptr)
+    return {f"x_{name}": part for name, part in zip(CSR_PARTS, (*parts, tuple(x.shape)), strict=True)}

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tadropedge.data.features import checked_csr
 from tadropedge.errors import TadropedgeError
@@ -72,7 +71,10 @@ def read_pickle(path: Path) -> Any:
     """Read one pickle: containers as they are, arrays and matrices as NumPy and SciPy objects."""
     try:
         said = PlainUnpickler(io.BytesIO(path.read_bytes()), encoding="latin1").load()
-        return _matrix(said, path.name) if isinstance(said, SaidMatrix) else _array(said)
+        if not isinstance(said, SaidMatrix):
+            return _array(said)
+        values, indices, indptr = (_array(said.state[part]) for part in ("data", "indices", "indptr"))
+        return checked_csr(values, indices, indptr, said.state["_shape"], path.name)
     except TadropedgeError as error:
         text = str(error)
         raise TadropedgeError(text if text.startswith(path.name) else f"{path.name}: {text}") from error
@@ -89,9 +91,3 @@ def _array(said: Any) -> Any:
         raise TadropedgeError(f"the file holds an array of another type than {', '.join(KINDS)}")
     flat: npt.NDArray[Any] = np.frombuffer(content.encode("latin1"), dtype=kind.state[1] + kind.arguments[0])
     return flat.reshape(shape, order="F" if fortran else "C").astype(flat.dtype.newbyteorder("="))
-
-
-def _matrix(said: SaidMatrix, name: str) -> sp.csr_matrix:
-    state = said.state
-    values, indices, indptr = (_array(state[part]) for part in ("data", "indices", "indptr"))
-    return checked_csr(values, indices, indptr, state["_shape"], name)

@@ -7,8 +7,12 @@ node of each row of ``tx`` in ``test.index``. All but the last are pickles, read
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from dataclasses import dataclass
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +22,24 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.data.dataset import Dataset
-from tadropedge.data.download import data_root, fetch_planetoid
+from tadropedge.data.dataset import Dataset, Split, random_split
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
-from tadropedge.data.splits import Split, random_split
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import existing
 from tadropedge.graph import Graph
+from tadropedge.progress import Progress
 
 NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 GAMMA = {"Cora": 1e-2, "CiteSeer": 1e-2, "PubMed": 1e-3}  # the paper searches γ around these
 FILES = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 NUM_VAL = 500
+# SHA-256 of the files one after the other. PyTorch Geometric's downloader does not verify the server's certificate.
+CHECKSUMS = {
+    "Cora": "0ce1f9117972bdd087a19062d3decca8abfdfef042468c282c2b977642e057dd",
+    "CiteSeer": "cbadbc965a18fe92dd73960a02a21e4e098723aebcdbe7e03c407a3971644413",
+    "PubMed": "34aaa088b00e246edbc2a4ab7c320063b5b07fc3b9839d5540a663f867238d4a",
+}
 
 
 def load_planetoid(
@@ -55,9 +64,9 @@ def load_planetoid(
     """
     lookup("split", split, dict.fromkeys(("full", "public", "random")))
     folder = lookup("dataset", name.lower(), NAMES)
-    raw = _raw(folder, root)
-    fetch_planetoid(folder, raw, [f"ind.{folder.lower()}.{file}" for file in FILES])
-    files = _read(raw, folder.lower())
+    paths = _paths(folder, root)
+    _fetch(folder, list(paths.values()))
+    files = _read(paths)
     features, labels = _features(files), _labels(files)
     return Dataset(
         name=folder.lower(),
@@ -76,12 +85,53 @@ cora, citeseer, pubmed = (partial(load_planetoid, name) for name in NAMES)
 
 def citation_graph(name: str, root: str | Path | None = None) -> Graph:
     """Read the graph alone of ``cora``, ``citeseer`` or ``pubmed``; nothing is downloaded."""
-    folder = lookup("dataset", name.lower(), NAMES)
-    return _graph(existing(_raw(folder, root) / f"ind.{folder.lower()}.graph"))
+    return _graph(existing(_paths(lookup("dataset", name.lower(), NAMES), root)["graph"]))
 
 
-def _raw(folder: str, root: str | Path | None) -> Path:
-    return data_root(root) / "planetoid" / folder / "raw"
+def data_root(root: str | Path | None = None) -> Path:
+    """The folder with all datasets: ``root``, else ``TADROPEDGE_DATA``, else ``tadropedge`` in the user's cache.
+
+    >>> data_root("somewhere").name
+    'somewhere'
+    """
+    if given := root or os.environ.get("TADROPEDGE_DATA"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tadropedge"
+
+
+def _paths(name: str, root: str | Path | None) -> dict[str, Path]:
+    raw = data_root(root) / "planetoid" / name / "raw"
+    return {file: raw / f"ind.{name.lower()}.{file}" for file in FILES}
+
+
+def _fetch(name: str, paths: list[Path]) -> None:
+    """Download those of the files of a citation set that are missing.
+
+    Each comes into place by one atomic move after all were checked, so a killed process leaves no half file.
+    """
+    folder, missing = paths[0].parent, [path.name for path in paths if not path.is_file()]
+    if not missing:
+        return
+    from torch_geometric.data import download_url
+    from torch_geometric.datasets import Planetoid
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as temporary, Progress(f"downloading {name}", len(paths)) as bar:
+            for path in paths:
+                bar.note(path.name)
+                download_url(f"{Planetoid.url}/{path.name}", temporary, log=False)
+                bar.advance(1)
+            content = b"".join((Path(temporary) / path.name).read_bytes() for path in paths)
+            if hashlib.sha256(content).hexdigest() != CHECKSUMS[name]:
+                raise TadropedgeError(f"what was downloaded as {name} is not what was published: its checksum is wrong")
+            for file in missing:
+                (Path(temporary) / file).replace(folder / file)
+    except (OSError, HTTPException) as error:  # urllib's own errors are of the first kind
+        raise TadropedgeError(
+            f"{name} is not in '{folder}' and cannot be downloaded from {Planetoid.url} ({error}); "
+            f"put these files there: {', '.join(missing)}"
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +147,14 @@ class Files:
     test: npt.NDArray[np.int64]
 
 
-def _read(raw: Path, prefix: str) -> Files:
+def _read(paths: dict[str, Path]) -> Files:
     """Read all files and check that they belong together."""
-    paths = {file: raw / f"ind.{prefix}.{file}" for file in FILES}
     x, tx, allx = (_matrix(paths[file]) for file in ("x", "tx", "allx"))
     y, ty, ally = (_one_hot(paths[file]) for file in ("y", "ty", "ally"))
     for name, matrix, classes in (("x", x, y), ("tx", tx, ty), ("allx", allx, ally)):
         if matrix.shape != (classes.shape[0], allx.shape[1]) or classes.shape[1] != ally.shape[1]:
             raise TadropedgeError(
-                f"ind.{prefix}.{name}: features of shape {matrix.shape} and labels of shape {classes.shape} do not fit "
+                f"{paths[name].name}: features of shape {matrix.shape} and labels of shape {classes.shape} do not fit "
                 f"allx of shape {allx.shape} and ally of shape {ally.shape}"
             )
     graph, test = _graph(paths["graph"]), _test_index(paths["test.index"])
@@ -113,7 +162,7 @@ def _read(raw: Path, prefix: str) -> Files:
     distinct = len(np.unique(test)) == len(test) == len(ty)
     if not distinct or test.min() < first or test.max() > last:
         raise TadropedgeError(
-            f"ind.{prefix}.test.index: expected {len(ty)} distinct nodes from {first} to {last}, "
+            f"{paths['test.index'].name}: expected {len(ty)} distinct nodes from {first} to {last}, "
             f"got {len(test)} from {test.min()} to {test.max()}"
         )
     return Files(tx=tx, allx=allx, y=y, ty=ty, ally=ally, graph=graph, test=test)

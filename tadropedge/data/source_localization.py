@@ -17,9 +17,8 @@ import numpy.typing as npt
 import torch
 from scipy.spatial.distance import cdist
 
-from tadropedge.data.block_model import connected_block_model
-from tadropedge.data.dataset import Dataset
-from tadropedge.data.splits import Split
+from tadropedge.data.dataset import Dataset, Split
+from tadropedge.data.synthetic import connected_block_model
 from tadropedge.errors import TadropedgeError, check_integer, lookup
 from tadropedge.graph import Graph
 

@@ -1,13 +1,12 @@
-"""Small datasets that need no file: Zachary's karate club, and clusters with noisy features."""
+"""Small datasets that need no file: Zachary's karate club, clusters with noisy features; the stochastic block model."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from tadropedge.data.block_model import block_model
-from tadropedge.data.dataset import Dataset
-from tadropedge.data.splits import random_split
+from tadropedge.data.dataset import Dataset, random_split
 from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.graph import Graph
 
@@ -20,6 +19,7 @@ FRIENDS = (
 )
 # The community of each member by modularity, as in T. N. Kipf and M. Welling's example, 2017.
 COMMUNITIES = "1111333101311100310101002200200200"
+ATTEMPTS = 1000  # to draw a connected graph
 
 
 def load_karate(seed: int = 0) -> Dataset:
@@ -73,3 +73,33 @@ def load_clusters(
     labels = torch.from_numpy(label)
     split = random_split(labels, per_class, rest // 3, rest - rest // 3, seed=seed)
     return Dataset("clusters", graph, torch.from_numpy(values).float(), labels, clusters, "node", split)
+
+
+def block_model(community: npt.NDArray[np.int64], inside: float, between: float, random: np.random.Generator) -> Graph:
+    """Draw each pair of nodes with probability ``inside`` or ``between`` their communities.
+
+    >>> graph = block_model(np.array([0, 0, 0, 1, 1]), 1.0, 0.0, np.random.default_rng(0))
+    >>> graph.pairs.tolist()
+    [[0, 0, 1, 3], [1, 2, 2, 4]]
+    """
+    for name, value in (("inside", inside), ("between", between)):
+        if not 0 <= value <= 1:
+            raise TadropedgeError(f"{name} must be a probability in [0, 1], got {value}")
+    low, high = np.triu_indices(len(community), 1)
+    probability = np.where(community[low] == community[high], inside, between)
+    chosen = random.random(len(low)) < probability
+    return Graph.from_edge_index(np.stack((low[chosen], high[chosen])), num_nodes=len(community))
+
+
+def connected_block_model(
+    community: npt.NDArray[np.int64], inside: float, between: float, random: np.random.Generator
+) -> Graph:
+    """Draw block models until one is connected."""
+    for _ in range(ATTEMPTS):
+        graph = block_model(community, inside, between, random)
+        if graph.components.count == 1:
+            return graph
+    raise TadropedgeError(
+        f"none of {ATTEMPTS} graphs of {len(community)} nodes with inside={inside} and between={between} was "
+        "connected: raise one of them"
+    )

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from tadropedge.data.arrays import Contents
 from tadropedge.errors import TadropedgeError
 from tadropedge.files import INTEGER, existing, read_edge_list, readable_text, table_cells
 from tadropedge.graph import Graph
@@ -30,7 +28,7 @@ class NodeTable:
     class_names: tuple[str, ...]
 
 
-def read_table(path: Path, nodes: Path, header: bool | None) -> Contents:
+def read_table(path: Path, nodes: Path, header: bool | None) -> tuple[Graph, NodeTable]:
     """Read an edge list and a table of its nodes, which are numbered in the order of the table.
 
     Every node of the edge list must be in the table; nodes of the table without an edge are isolated.
@@ -42,12 +40,7 @@ def read_table(path: Path, nodes: Path, header: bool | None) -> Contents:
     if missing:
         raise TadropedgeError(f"{path.name} names the node {missing[0]!r}, which {nodes.name} does not list")
     number = np.array([place[name] for name in names], dtype=np.int64)
-    return Contents(
-        graph=replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids),
-        features=torch.from_numpy(table.features),
-        labels=torch.from_numpy(table.labels),
-        class_names=table.class_names,
-    )
+    return replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids), table
 
 
 def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTable:
@@ -88,15 +81,12 @@ def _number(cell: str) -> float | None:
 
 
 def _features(cells: list[str], where: str) -> npt.NDArray[np.float32]:
-    try:
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused below
-            row = np.array(cells, dtype=np.float64).astype(np.float32)
-    except ValueError:
-        place = next(place for place, cell in enumerate(cells) if _number(cell) is None)
-        raise TadropedgeError(f"{where}: feature {place + 1} is {cells[place]!r}, expected a number") from None
-    if not np.isfinite(row).all():
-        place = int((~np.isfinite(row)).argmax())
-        raise TadropedgeError(f"{where}: feature {place + 1} is {cells[place]!r}, expected a finite number")
+    numbers = [_number(cell) for cell in cells]
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused below
+        row = np.array(numbers, dtype=np.float64).astype(np.float32)
+    for place in np.flatnonzero(~np.isfinite(row)):
+        wanted = "a number" if numbers[place] is None else "a finite number"
+        raise TadropedgeError(f"{where}: feature {place + 1} is {cells[place]!r}, expected {wanted}")
     return row
 
 

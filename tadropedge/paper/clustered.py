@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.data.block_model import connected_block_model
+from tadropedge.data.synthetic import connected_block_model
 from tadropedge.diagnostics import low_modes
 from tadropedge.graph import Graph
 from tadropedge.paper.judge import Array, ranking

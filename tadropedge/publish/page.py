@@ -14,17 +14,20 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tadropedge.publish import wording
 from tadropedge.publish.label import FIRST
-from tadropedge.publish.wording import shown
 
 __all__ = ["Markup", "embedded", "render", "run_lines"]
 
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("tadropedge", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    made.globals["words"] = wording
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return made
 
 
 def render(template: str, **parts: object) -> str:
@@ -50,4 +53,4 @@ def run_lines(run: Mapping[str, object]) -> list[tuple[str, str]]:
     [('commit', '0123abcd'), ('device', 'cpu')]
     """
     order = [name for name in FIRST if name in run] + [name for name in run if name not in FIRST]
-    return [(name, shown(run[name])) for name in order]
+    return [(name, wording.shown(run[name])) for name in order]

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from tadropedge.publish.tables import Table
 
+__all__ = ["Shown", "terminal_table"]
+
 
 def terminal_table(table: Table, styles: Mapping[str, str] | None = None, below: str | None = None) -> Shown:
     """A table with its caption on top and the words ``below`` under it; ``styles`` of cells by what they hold.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
@@ -65,7 +64,10 @@ def distribution(scored: Scored, name: str, gamma: float) -> tuple[Figure, str]:
     right.set(xlabel="log₁₀ ω", ylabel="edges")
     critical = int((values >= gamma).sum())
     if critical:
-        _knee(left, right, gamma, 1 - critical / len(values))
+        left.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=RULE)
+        left.plot([1 - critical / len(values)], [gamma], "o", color=ORANGE, markersize=6)
+        left.annotate("γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color="#a84300")
+        right.axvline(float(np.log10(gamma)), color=ORANGE, linewidth=1.2, linestyle=RULE)
     zeros = len(values) - len(positive)
     left.set_title(f"sorted{f', {zeros:,} zeros left out' if zeros else ''}")
     right.set_title("histogram")
@@ -98,13 +100,6 @@ def picture(scored: Scored, name: str, gamma: float, places: Floats) -> tuple[Fi
     axis.set_aspect("equal")
     axis.set_axis_off()
     return figure, f"{name}: {len(critical):,} of {len(order):,} edges are critical"
-
-
-def _knee(left: Axes, right: Axes, gamma: float, below: float) -> None:
-    left.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=RULE)
-    left.plot([below], [gamma], "o", color=ORANGE, markersize=6)
-    left.annotate("γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color="#a84300")
-    right.axvline(float(np.log10(gamma)), color=ORANGE, linewidth=1.2, linestyle=RULE)
 
 
 def _thinned(x: Floats, y: Floats, most: int = 4_000) -> tuple[Floats, Floats]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
@@ -37,7 +36,7 @@ def render(scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], 
         f"Edges with a score of {gamma:.4g} or more are called critical.",
         critical=Table("Most critical edges", ("source", "target", "score"), edges, left=(0, 1)),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=Markup(_embedded(_data(scored, gamma, keep, places))),
+        data=_data(scored, gamma, keep, places),
         script=Markup(script),
     )
 
@@ -55,12 +54,3 @@ def _data(scored: Scored, gamma: float, keep: Mapping[str, Tensor], places: Floa
         "score": scored.values.tolist(),
         "keep": {name: prob.numpy().round(4).tolist() for name, prob in keep.items()},
     }
-
-
-def _embedded(data: Mapping[str, Any]) -> str:
-    r"""JSON that no HTML parser mistakes for a tag.
-
-    >>> print(_embedded({"a": "</script>"}))
-    {"a":"\u003c/script>"}
-    """
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

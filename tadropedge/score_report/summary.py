@@ -35,11 +35,6 @@ def label(score: str) -> str:
     return f"{score} resistance" if score in ("aggregate", "effective") else f"the score {score}"
 
 
-def knee(scores: Tensor, gamma: float | None) -> float:
-    """γ as given, else at the sudden rise of the scores."""
-    return auto_gamma(scores) if gamma is None else gamma
-
-
 def probabilities(scores: Tensor, keep_prob: float, gamma: float) -> dict[str, Tensor]:
     """The probability of keeping each edge under every strategy, ``[M]`` each."""
     return {name: keep_probabilities(scores, keep_prob=keep_prob, strategy=name, gamma=gamma) for name in STRATEGIES}

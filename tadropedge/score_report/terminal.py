@@ -24,7 +24,17 @@ def page(summary: Mapping[str, Any]) -> Group:
     facts.add_column(overflow="fold")
     for name, words in _facts(summary):
         facts.add_row(Text(name), Text(words))
-    return Group(facts, strategies(summary), _critical(summary["most_critical"]))
+    shares = [
+        (name, f"{found['kept']:.2%}", f"{found['protected']:.2%}") for name, found in summary["strategies"].items()
+    ]
+    columns = ("strategy", "kept on average", "protected (kept > 99 %)")
+    strategies = terminal_table(Table(f"at keep_prob {summary['keep_prob']:g}", columns, shares))
+    edges = [
+        (short(str(edge["source"]), 30), short(str(edge["target"]), 30), f"{edge['weight']:.6g}")
+        for edge in summary["most_critical"]
+    ]
+    critical = Table("most critical edges", ("source", "target", "score"), edges, left=(0, 1))
+    return Group(facts, strategies, terminal_table(critical))
 
 
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -56,20 +66,6 @@ def _modes(weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if weights["without_modes"]:
         yield "", f"{weights['without_modes']:,} components have fewer nodes than q: the lowest score"
     yield "solved by", ", ".join(f"{name} ({many:,})" for name, many in weights["solved_by"].items())
-
-
-def strategies(summary: Mapping[str, Any]) -> Shown:
-    """What each strategy keeps and protects at the default probability p."""
-    columns = ("strategy", "kept on average", "protected (kept > 99 %)")
-    rows = [
-        (name, f"{shares['kept']:.2%}", f"{shares['protected']:.2%}") for name, shares in summary["strategies"].items()
-    ]
-    return terminal_table(Table(f"at keep_prob {summary['keep_prob']:g}", columns, rows))
-
-
-def _critical(edges: Sequence[Mapping[str, Any]]) -> Shown:
-    rows = [(*(short(str(edge[end]), 30) for end in ("source", "target")), f"{edge['weight']:.6g}") for edge in edges]
-    return terminal_table(Table("most critical edges", ("source", "target", "score"), rows, left=(0, 1)))
 
 
 def explained(parts: Sequence[Step]) -> Shown:

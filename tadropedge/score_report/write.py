@@ -1,4 +1,7 @@
-"""The folder of ``tadropedge weights``: every file whole or not at all, the summary last."""
+"""The folder of ``tadropedge weights``: every file whole or not at all, the summary last.
+
+``weights.csv`` is for people and spreadsheets, ``weights.npz`` for programs.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
-from tadropedge.files import write_atomic
+from tadropedge.files import atomic, write_atomic
 from tadropedge.graph import Graph
-from tadropedge.publish.label import run_label
+from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
 from tadropedge.score_report.page import render
-from tadropedge.score_report.summary import knee, probabilities, summary
-from tadropedge.score_report.tables import write_csv, write_npz
+from tadropedge.score_report.summary import names, probabilities, summary
 from tadropedge.scores.solve import Scored
+from tadropedge.strategies import auto_gamma
 
 Report = Callable[[str, int, int], None]
+Write = Callable[[Path], Path]
 
 MOST_NODES = 4_000  # of a still picture; beyond, nodes and edges run together
 MOST_EDGES = 20_000  # of a page; beyond, drawing no longer follows the hand
 PICTURES = ("spectrum.png", "distribution.png", "graph.png", "graph.html")
-DRAWN = "files written"
+LINES = 100_000  # written at a time
 
 
 def write_all(
@@ -44,44 +49,41 @@ def write_all(
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
-    gamma = knee(scored.values, gamma)
+    gamma = auto_gamma(scored.values) if gamma is None else gamma
     keep = probabilities(scored.values, keep_prob, gamma)
     found = summary(scored, name, gamma, keep, keep_prob)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
     pictures, found["left_out"] = _pictures(scored, name, gamma, adaptive) if draw else ({}, [])
-    total = len(pictures) + 3
-    report(DRAWN, 0, total)
-    write_csv(folder / "weights.csv", scored, adaptive)
-    report(DRAWN, 1, total)
-    write_npz(folder / "weights.npz", scored, gamma)
-    for done, (file, made) in enumerate(pictures.items(), 2):
-        report(DRAWN, done, total)
-        write_atomic(folder / file, made())
-    for file in PICTURES:
-        if file not in pictures:
-            (folder / file).unlink(missing_ok=True)
+    files: dict[str, Write] = {
+        "weights.csv": lambda path: write_csv(path, scored, adaptive),
+        "weights.npz": lambda path: write_npz(path, scored, gamma),
+        **pictures,
+    }
+    for done, (file, write) in enumerate(files.items()):
+        report("files written", done, len(files) + 1)
+        write(folder / file)
+    for file in set(PICTURES) - set(pictures):
+        (folder / file).unlink(missing_ok=True)
     found["files"] = ["weights.csv", "weights.npz", "summary.json", *pictures]
     seconds = {"solving": round(scored.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
     found["run"] = {**(run or {}), "seconds": seconds}
     write_atomic(folder / "summary.json", (json.dumps(found, indent=2) + "\n").encode())
-    report(DRAWN, total, total)
+    report("files written", len(files) + 1, len(files) + 1)
     return found
 
 
 def _pictures(
     scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor]
-) -> tuple[dict[str, Callable[[], bytes]], list[str]]:
+) -> tuple[dict[str, Write], list[str]]:
     """What is drawn, and for each thing that is not a line that says why."""
-    graph = scored.graph
-    drawn: dict[str, Callable[[], bytes]] = {}
+    left_out, drawn = reasons(scored.graph), dict[str, Write]()
     if len(scored.eigenvalues):
-        drawn["spectrum.png"] = lambda: figures.spectrum(scored, name)
-    drawn["distribution.png"] = lambda: figures.distribution(scored, name, gamma)
-    left_out = reasons(graph)
-    if not {"graph.png", "graph.html"} <= set(left_out):
-        places = layout(graph)
-        drawn["graph.png"] = lambda: figures.picture(scored, name, gamma, places)
-        drawn["graph.html"] = lambda: render(scored, name, gamma, keep, places).encode()
+        drawn["spectrum.png"] = lambda path: write_atomic(path, figures.spectrum(scored, name))
+    drawn["distribution.png"] = lambda path: write_atomic(path, figures.distribution(scored, name, gamma))
+    if len(left_out) < 2:
+        places = layout(scored.graph)
+        drawn["graph.png"] = lambda path: write_atomic(path, figures.picture(scored, name, gamma, places))
+        drawn["graph.html"] = lambda path: write_atomic(path, render(scored, name, gamma, keep, places).encode())
     return {file: made for file, made in drawn.items() if file not in left_out}, list(left_out.values())
 
 
@@ -91,15 +93,49 @@ def reasons(graph: Graph) -> dict[str, str]:
     >>> reasons(Graph.from_edge_index([[0], [1]], num_nodes=5_000))
     {'graph.png': 'graph.png is left out: 5,000 nodes, more than the 4,000 that a picture can show'}
     """
-    found = {}
+    found: dict[str, str] = {}
     for file, what, most_nodes in (("graph.png", "picture", MOST_NODES), ("graph.html", "page", 2 * MOST_EDGES)):
-        sizes = (("nodes", graph.num_nodes, most_nodes), ("edges", graph.num_edges, MOST_EDGES))
-        for unit, count, most in sizes:
-            if count > most and file not in found:
-                found[file] = f"{file} is left out: {count:,} {unit}, more than the {most:,} that a {what} can show"
+        for unit, count, most in (("nodes", graph.num_nodes, most_nodes), ("edges", graph.num_edges, MOST_EDGES)):
+            if count > most:
+                words = f"{file} is left out: {count:,} {unit}, more than the {most:,} that a {what} can show"
+                found.setdefault(file, words)
     return found
 
 
-def run_info(command: str, device: str) -> dict[str, Any]:
-    """The label of a run."""
-    return run_label(device, command)
+def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
+    """One line per edge: its ends by the user's own names, its weight, the probability of keeping it.
+
+    Words are quoted, so that every name comes back as it was; numbers have all their digits.
+    """
+    called, columns = names(scored.graph), [scored.values, *keep.values()]
+    with atomic(path) as stream:
+        stream.write(csv_lines([("source", "target", "weight", *(f"keep_{name}" for name in keep))], quoted=True))
+        for first in range(0, scored.graph.num_edges, LINES):
+            some = slice(first, first + LINES)
+            ends = ([called[node] for node in end] for end in scored.graph.pairs[:, some].tolist())
+            numbers = (column[some].tolist() for column in columns)
+            stream.write(csv_lines(zip(*ends, *numbers, strict=True), quoted=True))
+    return path
+
+
+def write_npz(path: Path, scored: Scored, gamma: float) -> Path:
+    """Plain arrays, read without unpickling.
+
+    ``pairs [2, M]``, ``weight [M]``, ``gamma``, ``component [N]``, ``modes [C]``, ``widened [C]``, ``eigenvalues`` of
+    the largest component; ``node_ids [N]`` where the nodes have names, ``edge_weight [M]`` where edges have weights.
+    """
+    graph = scored.graph
+    arrays: dict[str, Any] = {
+        "pairs": graph.pairs,
+        "weight": scored.values,
+        "gamma": gamma,
+        "component": graph.components.labels,
+        "modes": scored.modes,
+        "widened": scored.widened,
+        "eigenvalues": scored.eigenvalues,
+        "node_ids": graph.node_ids,
+        "edge_weight": graph.weight,
+    }
+    with atomic(path) as stream:
+        np.savez(stream, **{name: array for name, array in arrays.items() if array is not None})
+    return path

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tadropedge.comparison.comparison import make_rows
-from tadropedge.comparison.rows import PaperProtocol
+from tadropedge.comparison.results import PaperProtocol
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.figures import tables as figures

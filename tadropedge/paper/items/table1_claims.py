@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from tadropedge.comparison.rows import PaperProtocol
+from tadropedge.comparison.results import PaperProtocol
 from tadropedge.comparison.statistics import Honest
 from tadropedge.paper.item import Table, Verdict
 from tadropedge.paper.judge import judged_by_laplacian
