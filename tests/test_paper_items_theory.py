@@ -111,8 +111,9 @@ def test_counts_that_differ_are_not_called_alike():
         dataset="cora", components=78, largest=5, smallest=1, isolated=0, pairs_of_nodes=0, by_spreading=78,
         printed_components=78, printed_largest=5, printed_smallest=1,
     )  # fmt: skip
-    assert "alike" in components.judge(row)[0].reason
-    told = components.judge(replace(row, by_spreading=77))[0].reason
+    recipe = load_recipe("components", "quick")
+    assert "alike" in components.judge(row, recipe)[0].reason
+    told = components.judge(replace(row, by_spreading=77), recipe)[0].reason
     assert told == "78 components by SciPy's search, but 77 by spreading labels"
 
 
@@ -373,7 +374,7 @@ def test_an_infinite_bound_checks_nothing():
     assert (record.infinite, record.finite, record.tightness, record.bound) == (1, 0, None, math.inf)
     (row,) = proposition1.summary("two cliques", [[record]])
     assert (row.subgraphs, row.checked, row.tightness) == (3, 0, None)
-    verdict = proposition1._holds([row])
+    verdict = proposition1._holds([row], load_recipe("proposition1", "quick"))
     assert verdict.status == NOT_REPRODUCED
     assert verdict.reason == "violated in 0 of 0 subgraphs with a finite bound; it is infinite for 3 more"
     figure, _ = theory_figures.distances.__wrapped__([row])

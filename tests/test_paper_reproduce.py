@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,7 +190,7 @@ def test_another_seed_or_recipe_is_run(copied, monkeypatch):
     def other(name, preset="quick"):
         recipe = tiny(name, preset)
         changed = {**recipe.settings, "epochs": 2} if name == "convergence" else recipe.settings
-        return type(recipe)(recipe.name, recipe.title, recipe.claim, recipe.preset, changed, recipe.published)
+        return replace(recipe, settings=changed)
 
     monkeypatch.setattr(driver, "load_recipe", other)
     document = reproduce("convergence", Run(copied, seed=1, say=_ignored))
@@ -245,7 +246,7 @@ def test_a_quick_verdict_says_so_and_one_that_loses_nothing_does_not(monkeypatch
     def larger(name, preset="quick"):
         recipe = tiny(name, preset)
         settings = {**recipe.settings, "seeds": 100} if preset == "paper" else recipe.settings
-        return type(recipe)(recipe.name, recipe.title, recipe.claim, recipe.preset, settings, recipe.published)
+        return replace(recipe, settings=settings)
 
     monkeypatch.setattr(driver, "load_recipe", larger)
     document = reproduce("components", Run(tmp_path, again=True))

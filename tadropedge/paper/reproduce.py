@@ -84,7 +84,7 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
         figures.append(write_atomic(run.out / "figures" / f"{name}.png", content).name)
     write_rows(found.rows, run.out / f"{recipe.name}.csv")
     verdicts = [_marked(verdict, recipe) for verdict in found.verdicts]
-    return Entry(found.rows, verdicts, [*found.notes, *recipe.notes], figures, _run_info(found, recipe, run, started))
+    return Entry(found.rows, verdicts, found.notes, figures, _run_info(found, recipe, run, started))
 
 
 def write_folder(document: Document, out: Path) -> Path:

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 
 from tadropedge.paper.figures import theory as figures
-from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
+from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, HOW, judged, mean_and_error
 from tadropedge.paper.perturbation import Case, Subgraphs, compare, largest_component
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Measured, grouped
 from tadropedge.paper.trained_filters import Filters, movement, trained_taps
 from tadropedge.scores.aggregate import aggregate_resistance
@@ -28,14 +29,8 @@ def run(bench: Bench) -> Item:
     journal = Journal(bench)
     subgraphs, filters = _subgraphs(bench, journal), _filters(bench, journal)
     pictures = {"errors": figures.errors(subgraphs), "bound": figures.bounds(filters)}
-    verdicts = [*judge_subgraphs(subgraphs), *judge_filters(filters)]
-    notes = [
-        "E is the symmetric solution of S − S' = E S + S E of smallest Frobenius norm, ‖E‖ its largest |eigenvalue|.",
-        "gcn-residual, I + D̃^-1/2 (A + I) D̃^-1/2, is positive definite: there every subgraph has exactly one E.",
-        "Filters are trained without dropping, then scaled to |h| ≤ 1 and stripped of biases, as the theorem asks.",
-        "Ratios are geometric means over draws with shared coins; errors over graphs, or over draws of a single graph.",
-    ]
-    return Item([*subgraphs, *filters], verdicts, pictures, notes, run=journal.run)
+    verdicts = [*judge_subgraphs(subgraphs, bench.recipe), *judge_filters(filters, bench.recipe)]
+    return Item([*subgraphs, *filters], verdicts, pictures, bench.recipe.said(), run=journal.run)
 
 
 def _cases(bench: Bench, family: Mapping[str, Any]) -> list[Case]:
@@ -110,21 +105,16 @@ def _trained(bench: Bench, graph: int, layers: int) -> list[Filters]:
     return rows
 
 
-def judge_subgraphs(rows: Sequence[Subgraphs]) -> list[Verdict]:
+def judge_subgraphs(rows: Sequence[Subgraphs], recipe: Recipe) -> list[Verdict]:
     """Whether E exists, and whether adaptive dropping makes it smaller."""
     kinds = grouped(rows, lambda row: row.normalization)
     worst = {kind: max(row.unexplained for row in mine) for kind, mine in kinds.items()}
     said = ", ".join(f"{kind} {share:.2g}" for kind, share in worst.items())
-    claim = "For a subgraph S' there is a symmetric E with S − S' = E S + S E"
-    reason = (
-        f"largest mean share of S − S' that no E represents: {said}; eigenvalues of S that add up to zero leave none"
-    )
-    missing = max(worst.values()) > REPRESENTED
-    exists = Verdict(claim, IMPOSSIBLE, reason) if missing else judged(claim, True, reason)
-    return [exists, *(_smaller(rows, how) for how in HOW)]
+    exists = judged(recipe, "exists", max(worst.values()) <= REPRESENTED or None, said=said)
+    return [exists, *(_smaller(rows, how, recipe) for how in HOW)]
 
 
-def _smaller(rows: Sequence[Subgraphs], how: str) -> Verdict:
+def _smaller(rows: Sequence[Subgraphs], how: str, recipe: Recipe) -> Verdict:
     """Whether the relative error of cdf's subgraphs is clearly smaller in every row."""
     said, everywhere = [], False
     for strategy, mine in grouped(rows, lambda row: row.strategy).items():
@@ -136,45 +126,31 @@ def _smaller(rows: Sequence[Subgraphs], how: str) -> Verdict:
         said.append(
             f"{strategy} smaller in {less}, larger in {more} of {len(mine)} settings (ratios {low:.2f} to {high:.2f})"
         )
-    claim = f"‖E‖ of TADropEdge-CDF is smaller than that of DropEdge {HOW[how]}"
-    return judged(claim, everywhere, "; ".join(said))
+    return judged(recipe, "smaller", everywhere, how=HOW[how], said="; ".join(said))
 
 
-def judge_filters(rows: Sequence[Filters]) -> list[Verdict]:
+def judge_filters(rows: Sequence[Filters], recipe: Recipe) -> list[Verdict]:
     """The assumptions of the theorem, its bound, and what ‖E‖ says about outputs."""
     slopes, moved = [row.constants.C_L for row in rows], [row.moved for row in rows]
-    least = min(one.least_ratio for one in moved)
-    order = max(row.constants.definition_over_slope for row in rows)
-    log = np.log(2.8 / 1.2) * 4.0 / (2 * 1.6)  # h = ln λ on [1.2, 2.8]: Definition 1 at its ends; |λ h'| is 1
     correlation = mean_and_error([one.rank_correlation for one in moved])
-    plain = mean_and_error([one.rank_correlation_plain for one in moved])
-    ratio = np.median([one.median_ratio for one in moved])
-    small, informative = np.mean([one.below_one for one in moved]), np.mean([one.informative for one in moved])
-    return [
-        Verdict(
-            "The filters are integral Lipschitz with |h| ≤ 1 for all λ in ℝ",
-            IMPOSSIBLE,
-            f"no polynomial but a constant is bounded on ℝ; on the spectra at hand, scaled to |h| ≤ 1, trained filters "
-            f"have C_L from {min(slopes):.2f} to {max(slopes):.2f}",
-        ),
-        Verdict(
-            "The integral Lipschitz condition is equivalent to |λ h'(λ)| ≤ C_L",
-            IMPOSSIBLE,
-            f"h = ln λ on [1.2, 2.8] has |λ h'| = 1 but needs C_L = {log:.3f} in Definition 1; for trained filters the "
-            f"two differ by a factor of up to {order:.3f}",
-        ),
-        judged(
-            "The output changes by at most C ‖E‖ ‖X‖ to first order",
-            least >= 1,
-            f"the bound is {least:,.0f} times the change of the signal that moves most at least and "
-            f"{ratio:,.0f} times in the median setting; it is below the trivial bound 2 Π F_ℓ ‖X‖ in "
-            f"{informative:.0%} of the draws, and ‖E‖ < 1, where a first-order term can lead, in {small:.0%}",
-        ),
-        judged(
-            "Subgraphs of smaller ‖E‖ have outputs that are closer",
-            correlation.above(CLEAR),
-            f"rank correlation of ‖E‖ and the change of the output over draws: {correlation.value:+.2f} ± "
-            f"{correlation.error:.2f} (mean of {len(rows)} settings); of the plain ‖S − S'‖ and that change: "
-            f"{plain.value:+.2f}",
-        ),
-    ]
+    numbers = {
+        "least_slope": min(slopes),
+        "most_slope": max(slopes),
+        # h = ln λ on [1.2, 2.8]: Definition 1 at its ends; |λ h'| is 1
+        "log": np.log(2.8 / 1.2) * 4.0 / (2 * 1.6),
+        "order": max(row.constants.definition_over_slope for row in rows),
+        "least": min(one.least_ratio for one in moved),
+        "ratio": np.median([one.median_ratio for one in moved]),
+        "informative": np.mean([one.informative for one in moved]),
+        "small": np.mean([one.below_one for one in moved]),
+        "correlation": correlation,
+        "count": len(rows),
+        "plain": mean_and_error([one.rank_correlation_plain for one in moved]),
+    }
+    holds = {
+        "bounded": None,
+        "equivalent": None,
+        "first order": numbers["least"] >= 1,
+        "closer": correlation.above(CLEAR),
+    }
+    return [judged(recipe, claim, holds[claim], **numbers) for claim in holds]

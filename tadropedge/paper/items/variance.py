@@ -20,6 +20,7 @@ from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import INLINED, Measured, Number, Row, grouped, title
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import ShiftOperator
@@ -96,12 +97,7 @@ def run(bench: Bench) -> Item:
                 rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(meter.rows, p, scores))
                 done += 1
     pictures = {what: figures.variances(rows, what, words) for what, words in WORDS.items()}
-    notes = [
-        "At the same p an adaptive strategy keeps more edges than DropEdge; at the same budget DropEdge keeps as many.",
-        f"{recipe['samples']} subgraphs, {recipe['starts']} random starts of a GCN with {recipe['layers']} layers of "
-        f"{recipe['hidden']}; all methods see the same coins; weights from the {recipe['laplacian']} Laplacian.",
-    ]
-    return Item(rows, judge(rows, recipe.published), pictures, notes, run=journal.run)
+    return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
 
 
 class Meter:
@@ -182,15 +178,15 @@ def reduction(mine: Array, other: Array) -> Measured:
     return Measured(float(1 - ratio), float(spread.std(ddof=1) / len(spread) ** 0.5))
 
 
-def judge(rows: Sequence[Spread], published: Mapping[str, float]) -> list[Verdict]:
+def judge(rows: Sequence[Spread], recipe: Recipe) -> list[Verdict]:
     """The printed strategy is cdf, and the printed quantity the variance; the others are beside it in the rows."""
     cdf = [row for row in rows if row.strategy == "cdf" and row.normalization == rows[0].normalization]
     groups = by_dataset(cdf)
     return [
-        _rises(groups),
-        *(_reduces(groups, what, how) for what in WORDS for how in HOW),
-        *(_printed(groups.get(name, []), name, printed) for name, printed in published.items()),
-        *(_grows(groups, what) for what in WORDS),
+        _rises(groups, recipe),
+        *(_reduces(groups, what, how, recipe) for what in WORDS for how in HOW),
+        *(_printed(groups.get(name, []), name, recipe) for name in recipe.published),
+        *(_grows(groups, what, recipe) for what in WORDS),
     ]
 
 
@@ -211,7 +207,7 @@ def falls(groups: Mapping[str, Sequence[Spread]], of: Callable[[Spread], Measure
     )
 
 
-def _rises(groups: Mapping[str, Sequence[Spread]]) -> Verdict:
+def _rises(groups: Mapping[str, Sequence[Spread]], recipe: Recipe) -> Verdict:
     """Whether DropEdge's variance falls with p, by more than its errors."""
 
     def of(row: Spread) -> Measured:
@@ -222,53 +218,35 @@ def _rises(groups: Mapping[str, Sequence[Spread]]) -> Verdict:
         top = max(mine, key=lambda row: of(row).value)
         three = (f"{of(row).value:.3g} at p = {row.keep_prob:g}" for row in (mine[0], top, mine[-1]))
         said.append(f"{name} {', '.join(three)}")
-    return judged(
-        "The variance of DropEdge increases as p decreases",
-        falls(groups, of),
-        f"smallest p, the p of the largest variance, largest p: {', '.join(said)}; with few edges left there is little "
-        "to vary",
-    )
+    return judged(recipe, "rises", falls(groups, of), said=", ".join(said))
 
 
-def _reduces(groups: Mapping[str, Sequence[Spread]], what: str, how: str) -> Verdict:
+def _reduces(groups: Mapping[str, Sequence[Spread]], what: str, how: str, recipe: Recipe) -> Verdict:
     """Whether cdf has less of it than DropEdge at every p of every dataset."""
     found = {name: [row.quantity(what).reduction(how) for row in mine] for name, mine in groups.items()}
     every = list(itertools.chain(*found.values()))
     less, more = sum(one.above(CLEAR) for one in every), sum(one.below(CLEAR) for one in every)
     spans = [f"{n} {min(r.value for r in mine):+.1%} to {max(r.value for r in mine):+.1%}" for n, mine in found.items()]
-    return judged(
-        f"TADropEdge-CDF reduces the {WORDS[what]}, beside DropEdge {HOW[how]}",
-        less == len(every),
-        f"less in {less} and more in {more} of {len(every)} settings, by {CLEAR:g} standard errors; "
-        f"reductions: {', '.join(spans)}",
-    )
+    numbers = {"what": WORDS[what], "how": HOW[how], "less": less, "more": more, "clear": CLEAR}
+    return judged(recipe, "reduces", less == len(every), count=len(every), said=", ".join(spans), **numbers)
 
 
-def _share(one: Measured, sign: str = "") -> str:
-    return f"{one.value:{sign}.1%} ± {one.error:.1%}"
-
-
-def _printed(mine: Sequence[Spread], name: str, printed: float) -> Verdict:
+def _printed(mine: Sequence[Spread], name: str, recipe: Recipe) -> Verdict:
     """Whether the reduction at the same p ends at the printed one."""
     first, best = mine[0], max(mine, key=lambda row: row.variance.reduction_same_p.value)
-    return judged(
-        f"At the same p the variance on {name} falls by more the smaller p is, by {printed:.0%} at most",
-        best is first and abs(best.variance.reduction_same_p.value - printed) <= NEAR,
-        f"{_share(first.variance.reduction_same_p, '+')} at the smallest p = {first.keep_prob:g}, and at most "
-        f"{_share(best.variance.reduction_same_p, '+')}, at p = {best.keep_prob:g}, where cdf keeps "
-        f"{best.kept_share:.2f} of the edges; beside DropEdge with that budget "
-        f"{best.variance.reduction_same_budget.value:+.1%}",
-    )
+    printed = recipe.published[name]
+    holds = best is first and abs(best.variance.reduction_same_p.value - printed) <= NEAR
+    return judged(recipe, "printed", holds, name=name, printed=printed, first=first, best=best)
 
 
-def _grows(groups: Mapping[str, Sequence[Spread]], what: str) -> Verdict:
+def _grows(groups: Mapping[str, Sequence[Spread]], what: str, recipe: Recipe) -> Verdict:
     """Whether the reduction at the same p falls with p, by more than its errors."""
 
     def of(row: Spread) -> Measured:
         return row.quantity(what).reduction_same_p
 
-    said = [
-        f"{name} " + " and ".join(f"{_share(of(row))} at p = {row.keep_prob:g}" for row in (mine[0], mine[-1]))
-        for name, mine in groups.items()
-    ]
-    return judged(f"The reduction of the {WORDS[what]} increases with decreasing p", falls(groups, of), ", ".join(said))
+    def shown(row: Spread) -> str:
+        return f"{of(row).value:.1%} ± {of(row).error:.1%} at p = {row.keep_prob:g}"
+
+    said = ", ".join(f"{name} {shown(mine[0])} and {shown(mine[-1])}" for name, mine in groups.items())
+    return judged(recipe, "grows", falls(groups, of), what=WORDS[what], said=said)
