@@ -18,18 +18,9 @@ from tadropedge.paper.document import _rows
 from tadropedge.paper.figures import graphs as graph_figures
 from tadropedge.paper.figures import theory as theory_figures
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench
-from tadropedge.paper.items import (
-    components,
-    datasets,
-    examples,
-    fig1,
-    proposition1,
-    scores,
-    theorem1,
-    variance,
-)
+from tadropedge.paper.items import components, datasets, examples, fig1, proposition1, scores, theorem1, variance
+from tadropedge.paper.items.theorem1 import Case, compare, distances, largest_component
 from tadropedge.paper.judge import mean_and_error, ranking
-from tadropedge.paper.perturbation import Case, compare, distances, largest_component
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.rows import Measured
 from tadropedge.paper.rows import table as columns
@@ -302,7 +293,7 @@ def test_distances_do_not_depend_on_the_batch(monkeypatch):
     model = ErrorModel(shift_operator(graph, normalization="gcn", dtype=torch.float64))
     prob = case.probabilities("cdf", 0.5)
     together = distances(model, case, prob, "gcn", range(4))
-    monkeypatch.setattr("tadropedge.paper.perturbation.AT_ONCE", 1)
+    monkeypatch.setattr("tadropedge.paper.items.theorem1.AT_ONCE", 1)
     alone = distances(model, case, prob, "gcn", range(4))
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-12)
 

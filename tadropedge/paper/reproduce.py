@@ -18,10 +18,9 @@ from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, Verdict, silent
-from tadropedge.paper.readme import claims, readme
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.registry import ITEMS, item_module, named_items
-from tadropedge.paper.report import write_page
+from tadropedge.paper.report import write_pages
 from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
@@ -91,9 +90,7 @@ def write_folder(document: Document, out: Path) -> Path:
     """Write ``results.json``, then what is made from it; return the page's path."""
     document = {name: document[name] for name in ITEMS if name in document}
     write_document(document, out / "results.json")
-    write_atomic(out / "README.md", readme(document).encode())
-    write_atomic(out / "claims.md", claims(document).encode())
-    return write_page(document, out)
+    return write_pages(document, out)
 
 
 def is_quick(recipe: Recipe) -> bool:

@@ -25,8 +25,8 @@ from tadropedge.publish.pictures import (
 
 if TYPE_CHECKING:
     from tadropedge.paper.items.proposition1 import Kind
+    from tadropedge.paper.items.theorem1 import Subgraphs
     from tadropedge.paper.items.variance import Spread
-    from tadropedge.paper.perturbation import Subgraphs
     from tadropedge.paper.trained_filters import Filters
 
 WAYS = {

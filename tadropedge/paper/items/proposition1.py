@@ -145,28 +145,28 @@ def summary(kind: str, graphs: Sequence[Sequence[Draws]]) -> list[Kind]:
 
 
 def _summed(kind: str, records: Sequence[Draws]) -> Kind:
-    distances = [record.distance for record in records]
-    bound = float(np.median([record.bound for record in records]))
-    after = float(np.median([record.alpha_after for record in records]))
+    def of(name: str) -> list[Any]:
+        return [getattr(record, name) for record in records]
+
+    numbers: dict[str, Any] = {name: np.mean(of(name)).item() for name in ("mean_degree", "informative", "infinite")}
+    for name in ("alpha_after", "bound"):
+        median = float(np.median(of(name)))
+        numbers[name] = median if math.isfinite(median) else None
     return Kind(
         kind=kind,
         graphs=len(records),
         dropped=records[0].dropped,
         share=records[0].share,
-        edges=float(np.mean([record.count for record in records])),
-        mean_degree=float(np.mean([record.mean_degree for record in records])),
-        alpha=float(np.median([record.alpha for record in records])),
-        alpha_after=after if math.isfinite(after) else None,
-        bound=bound if math.isfinite(bound) else None,
-        distance=mean_and_error(distances),
-        distances=tuple(distances),
+        edges=float(np.mean(of("count"))),
+        alpha=float(np.median(of("alpha"))),
+        distance=mean_and_error(of("distance")),
+        distances=tuple(of("distance")),
         largest_distance=records[0].largest,
-        subgraphs=sum(record.draws for record in records),
-        checked=sum(record.finite for record in records),
-        violations=sum(record.violations for record in records),
-        informative=float(np.mean([record.informative for record in records])),
-        infinite=float(np.mean([record.infinite for record in records])),
-        tightness=median_of_known([record.tightness for record in records]),
+        subgraphs=sum(of("draws")),
+        checked=sum(of("finite")),
+        violations=sum(of("violations")),
+        tightness=median_of_known(of("tightness")),
+        **numbers,
     )
 
 

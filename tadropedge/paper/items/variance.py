@@ -29,6 +29,7 @@ from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import make_task
 
 WORDS = {"variance": "output variance", "deviation": "mean squared distance from the output on the whole graph"}
+Terms = Callable[[Tensor], tuple[Array, Array]]  # of the variance and of the deviation, one for each subgraph
 NEAR = 0.05  # how far a reduction may lie from the printed one
 
 
@@ -91,79 +92,71 @@ def run(bench: Bench) -> Item:
             dataset.graph, dataset.num_classes, laplacian=recipe["laplacian"], cache_dir=bench.cache_dir
         )
         for normalization in recipe["normalizations"]:
-            meter = Meter(bench, dataset, normalization)
+            terms = meter(bench, dataset, normalization)
+            measured = partial(measure, recipe, dataset, normalization, scores, terms)
             for p in recipe["keep_probs"]:
                 bench.report(f"{name}, {normalization}", done, total)
-                rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(meter.rows, p, scores))
+                rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(measured, p))
                 done += 1
     pictures = {what: figures.variances(rows, what, words) for what, words in WORDS.items()}
     return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
 
 
-class Meter:
-    """Measures the output variance of untrained networks on one dataset."""
+def meter(bench: Bench, dataset: Dataset, normalization: str) -> Terms:
+    """A function from keep probabilities ``[M]`` to the terms of both quantities, averaged over untrained networks."""
+    recipe, task = bench.recipe, make_task(dataset)
+    features = task.inputs()
+    network = task.network(Architecture("gcn", recipe["layers"], recipe["hidden"]), [Trial()])
+    assert isinstance(network, GCN)
+    starts = range(bench.seed, bench.seed + recipe["starts"])
+    untrained = [network.initial([start], dataset.device) for start in starts]
+    settings = {
+        "samples": recipe["samples"],
+        "seed": bench.seed,
+        "normalization": normalization,
+        "batch": recipe["batch"],
+    }
 
-    def __init__(self, bench: Bench, dataset: Dataset, normalization: str) -> None:
-        self.bench, self.dataset, self.normalization = bench, dataset, normalization
-        recipe = bench.recipe
-        starts = range(bench.seed, bench.seed + recipe["starts"])
-        task = make_task(dataset)
-        self.features = task.inputs()
-        network = task.network(Architecture("gcn", recipe["layers"], recipe["hidden"]), [Trial()])
-        assert isinstance(network, GCN)
-        self.network = network
-        self.parameters = [self.network.initial([start], dataset.device) for start in starts]
+    def outputs(parameters: dict[str, Tensor], shift: ShiftOperator) -> Tensor:
+        # One set of parameters and one X W for all subgraphs: the trials axis is that of the operators.
+        operator = Sparse(shift.pattern.places, shift.values, shift.symmetric)
+        return network.logits(parameters, features, [operator])
 
-    def terms(self, prob: Tensor) -> tuple[Array, Array]:
-        """The terms of the variance and of the deviation from the whole graph, averaged over the starts."""
-        found = []
-        for parameters in self.parameters:
-
-            def outputs(shift: ShiftOperator, parameters: dict[str, Tensor] = parameters) -> Tensor:
-                # One set of parameters and one X W for all subgraphs: the trials axis is that of the operators.
-                operator = Sparse(shift.pattern.places, shift.values, shift.symmetric)
-                return self.network.logits(parameters, self.features, [operator])
-
-            recipe = self.bench.recipe
-            found.append(
-                output_variance(
-                    outputs,
-                    self.dataset.graph,
-                    prob,
-                    samples=recipe["samples"],
-                    seed=self.bench.seed,
-                    normalization=self.normalization,
-                    batch=recipe["batch"],
-                )
-            )
+    def terms(prob: Tensor) -> tuple[Array, Array]:
+        graph = dataset.graph
+        found = [output_variance(partial(outputs, each), graph, prob, **settings) for each in untrained]
         variance = torch.stack([each.terms for each in found]).mean(dim=0)
         deviation = torch.stack([each.deviations for each in found]).mean(dim=0)
         return variance.numpy(), deviation.numpy()
 
-    def rows(self, p: float, scores: Tensor) -> list[Spread]:
-        """One row for each strategy at p, beside DropEdge at p and DropEdge with the same budget."""
-        recipe = self.bench.recipe
-        dropedge = self.terms(torch.full_like(scores, p))
-        gamma: float | str = "auto" if self.dataset.gamma is None else self.dataset.gamma
-        rows = []
-        for strategy in recipe["strategies"]:
-            prob = keep_probabilities(scores, keep_prob=p, strategy=strategy, gamma=gamma)
-            kept = float(prob.mean())
-            mine, level = self.terms(prob), self.terms(torch.full_like(prob, kept))
-            variance, deviation = (Quantity.of(*terms) for terms in zip(mine, dropedge, level, strict=True))
-            rows.append(
-                Spread(
-                    dataset=self.dataset.name,
-                    normalization=self.normalization,
-                    laplacian=recipe["laplacian"],
-                    strategy=strategy,
-                    keep_prob=p,
-                    kept_share=kept,
-                    variance=variance,
-                    deviation=deviation,
-                )
+    return terms
+
+
+def measure(
+    recipe: Recipe, dataset: Dataset, normalization: str, scores: Tensor, terms: Terms, p: float
+) -> list[Spread]:
+    """One row for each strategy at p, beside DropEdge at p and DropEdge with the same budget."""
+    dropedge = terms(torch.full_like(scores, p))
+    gamma: float | str = "auto" if dataset.gamma is None else dataset.gamma
+    rows = []
+    for strategy in recipe["strategies"]:
+        prob = keep_probabilities(scores, keep_prob=p, strategy=strategy, gamma=gamma)
+        kept = float(prob.mean())
+        all_terms = zip(terms(prob), dropedge, terms(torch.full_like(prob, kept)), strict=True)
+        variance, deviation = (Quantity.of(*each) for each in all_terms)
+        rows.append(
+            Spread(
+                dataset=dataset.name,
+                normalization=normalization,
+                laplacian=recipe["laplacian"],
+                strategy=strategy,
+                keep_prob=p,
+                kept_share=kept,
+                variance=variance,
+                deviation=deviation,
             )
-        return rows
+        )
+    return rows
 
 
 def reduction(mine: Array, other: Array) -> Measured:
