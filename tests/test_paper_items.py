@@ -340,7 +340,6 @@ def competitor(name, accuracies, val_accuracy, test_nodes=1000):
         accuracy=0.9,
         honest=Summary(mean=mean, low=mean - half, high=mean + half, seeds=len(accuracies)),
         choice=Choice(),
-        honest_choice=Choice(),
         fresh=Fresh(val_accuracy, tuple(accuracies), test_nodes),
         looks=100,
     )

@@ -37,9 +37,14 @@ class Cell:
     layers: int
 
     @property
+    def network(self) -> str:
+        """Backbone and depth."""
+        return f"{self.backbone}-{self.layers}"
+
+    @property
     def name(self) -> str:
         """As ``--part`` names it."""
-        return f"{self.dataset}/{self.backbone}-{self.layers}"
+        return f"{self.dataset}/{self.network}"
 
     def trained(self, recipe: Recipe) -> Cell:
         """The cell whose trainings are this one's: JKNet and IncepGCN of three layers are one function."""
@@ -63,12 +68,9 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result(Row):
+class Result(Cell, Row):
     """One method in one cell under both protocols, beside the printed number."""
 
-    dataset: str
-    backbone: str
-    layers: int
     method: str
     laplacian: str | None  # of methods that look at the topology
     printed: float | None
@@ -79,13 +81,8 @@ class Result(Row):
     settings: dict[str, Any]
 
     @property
-    def network(self) -> str:
-        """Backbone and depth."""
-        return f"{self.backbone}-{self.layers}"
-
-    @property
-    def name(self) -> str:
-        """The row in words."""
+    def words(self) -> str:
+        """The cell, the method and its Laplacian."""
         laplacian = f", {self.laplacian}" if self.laplacian else ""
         return f"{title(self.dataset)} {self.network} {self.method}{laplacian}"
 
@@ -212,9 +209,7 @@ def _rows(
         found = round(row.paper_protocol.best_test, 6)
         rows.append(
             Result(
-                dataset=cell.dataset,
-                backbone=cell.backbone,
-                layers=cell.layers,
+                **vars(cell),
                 method=row.method,
                 laplacian=laplacian if adaptive(row.method) else None,
                 printed=printed,
@@ -303,7 +298,7 @@ def _reached(rows: Sequence[Result], dataset: str, recipe: Recipe) -> Verdict:
         mine = [(short, row) for short, row in known if row.laplacian in (None, laplacian)]
         low = sum(short > tolerance for short, _ in mine)
         most, worst = max(mine, key=lambda pair: pair[0], default=(0.0, None))
-        least = f", the lowest {100 * most:.1f} points short ({worst.name})" if worst is not None and most > 0 else ""
+        least = f", the lowest {100 * most:.1f} points short ({worst.words})" if worst is not None and most > 0 else ""
         found[laplacian] = (low == 0, f"{len(mine) - low} of {len(mine)} cells{least}")
     cases = grouped(known, lambda pair: (pair[1].network, pair[1].method)).values()
     good = sum(min(short for short, _ in case) <= tolerance for case in cases)

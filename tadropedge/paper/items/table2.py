@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, TypeVar
 
@@ -54,10 +54,10 @@ class Contender(Row):
     source: str  # "measured", or "printed" where it was not run here
     printed: float | None
     accuracy: float
-    honest: Annotated[Summary, Column("honest", inlined=True)]
+    honest: Annotated[Summary, Column("honest", inlined=True)] = field(default_factory=Summary)
     choice: Annotated[Choice, WITHOUT_NAME]  # of the best test accuracy
-    honest_choice: Annotated[Choice, Column("honest", inlined=True)]
-    fresh: Annotated[Fresh, WITHOUT_NAME]  # of what the honest mean is of
+    honest_choice: Annotated[Choice, Column("honest", inlined=True)] = field(default_factory=Choice)
+    fresh: Annotated[Fresh, WITHOUT_NAME] = field(default_factory=Fresh)  # of what the honest mean is of
     looks: int | None = None  # at the test set, of which the accuracy is the best
 
     @property
@@ -186,10 +186,8 @@ def _printed(recipe: Recipe, method: str, dataset: str) -> Contender:
         source="printed",
         printed=printed,
         accuracy=math.nan if printed is None else printed,
-        honest=Summary(),
         choice=choice,
         honest_choice=choice,
-        fresh=Fresh(),
     )
 
 
@@ -246,8 +244,8 @@ def best_on_validation(rows: Sequence[C]) -> C | None:
 def above(one: Contender, other: Contender) -> tuple[float, float]:
     """The difference of two honest means and half its 95 % interval, paired where replicates have the same splits.
 
-    >>> rows = [Contender(row=name, dataset="cora", source="measured", printed=None, accuracy=0.9, honest=Summary(),
-    ...                   choice=Choice(), honest_choice=Choice(), fresh=Fresh(0.8, found, 100))
+    >>> rows = [Contender(row=name, dataset="cora", source="measured", printed=None, accuracy=0.9, choice=Choice(),
+    ...                   fresh=Fresh(0.8, found, 100))
     ...         for name, found in (("a", (0.80, 0.83, 0.81, 0.9)), ("b", (0.79, 0.82, 0.80)))]
     >>> [round(number, 4) for number in above(*rows)]
     [0.01, 0.0]
