@@ -25,11 +25,11 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.paper import journal
 from tadropedge.paper.figures import fixed as fixed_figures
 from tadropedge.paper.figures import tables as table_figures
-from tadropedge.paper.fixed import Trained
+from tadropedge.paper.fixed import Setting, Trained
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
-from tadropedge.paper.items.table1_claims import Result, judge
-from tadropedge.paper.items.table2_claims import Choice, Contender, other_splits, without_topology
+from tadropedge.paper.items.table1 import Result, judge
+from tadropedge.paper.items.table2 import Choice, Contender, other_splits, without_topology
 from tadropedge.paper.judge import Gap, Summary, gaps, told
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
@@ -340,7 +340,6 @@ def competitor(name, accuracies, val_accuracy, test_nodes=1000):
         accuracy=0.9,
         honest=Summary(mean=mean, low=mean - half, high=mean + half, seeds=len(accuracies)),
         choice=Choice(),
-        honest_choice=Choice(),
         fresh=Fresh(val_accuracy, tuple(accuracies), test_nodes),
         looks=100,
     )
@@ -355,7 +354,7 @@ def test_table2_is_judged_by_the_honest_means_too():
     ]
     noise = 0.002 * random.standard_normal(20)
     others = [competitor("FastGCN", 0.86 + split[:20] + noise, 0.99), competitor("PTDNet", 0.84 + split[:20], 0.99)]
-    [_, judged] = table2.judge([*ours, *others])
+    [_, judged] = table2.judge([*ours, *others], tiny("table2"))
     assert judged.claim == "TADropEdge outperforms the five competitors (honest protocol): Cora"
     assert judged.status == REPRODUCED
     half = 100 * noise.std(ddof=1) / 20**0.5 * scipy.stats.t.ppf(0.975, 19)
@@ -363,30 +362,30 @@ def test_table2_is_judged_by_the_honest_means_too():
     assert f"{wanted} (on the same starts and splits)" in judged.reason
     # Other test nodes are other splits: the same means are no longer told apart.
     others = [replace(row, fresh=replace(row.fresh, test_nodes=3000)) for row in others]
-    [_, judged] = table2.judge([*ours, *others])
+    [_, judged] = table2.judge([*ours, *others], tiny("table2"))
     assert judged.status == NOT_REPRODUCED
     assert "not paired, for the test nodes are others" in judged.reason
-    assert other_splits([*ours, *others]) == [
+    recipe = tiny("table2")
+    assert recipe.text(recipe.notes["splits"], **other_splits([*ours, *others])[0]) == (
         "Fresh splits of Cora test TADropEdge on 1,000 nodes and the competitors on 3,000; who is tested on more is "
         "trained on fewer."
-    ]
+    )
 
 
 def test_table2_claims_nothing_where_one_competitor_or_the_choice_is_unknown():
     steady = np.array([0.80, 0.81, 0.82])
     ours, others = [competitor("TADropEdge-GCN", steady, 0.8)], [competitor("FastGCN", steady - 0.1, 0.8)]
     wide = competitor("PTDNet", [0.9, 0.2, 0.9], 0.8)  # lower on average, but not surely
-    assert [one.status for one in table2.judge([*ours, *others, wide])] == [NOT_REPRODUCED] * 2
-    assert len(table2.judge([*ours, *others, replace(wide, honest=Summary())])) == 1
-    assert len(table2.judge([replace(ours[0], fresh=Fresh()), *others])) == 1
+    assert [one.status for one in table2.judge([*ours, *others, wide], tiny("table2"))] == [NOT_REPRODUCED] * 2
+    assert len(table2.judge([*ours, *others, replace(wide, honest=Summary())], tiny("table2"))) == 1
+    assert len(table2.judge([replace(ours[0], fresh=Fresh()), *others], tiny("table2"))) == 1
 
 
 def test_table2_says_what_the_backbones_have_without_topology():
     best = row("dropedge", 0.9, 0.0, 1.0, None, val_accuracy=0.85, mean=0.87)
     other = row("dropedge", 0.9, 0.0, 1.0, None, val_accuracy=0.80, mean=0.95)
     adaptive = row("cdf", 0.9, 0.0, 1.0, "combinatorial", val_accuracy=0.99, mean=0.99)
-    [said] = without_topology([other, best, adaptive])
-    assert said.endswith("Chosen in the same way, dropedge has 87.00 ± 1.00 % on Cora.")
+    assert without_topology([other, best, adaptive]) == [{"said": "dropedge has 87.00 ± 1.00 % on Cora"}]
     assert without_topology([replace(other, fresh=Fresh()), best, adaptive]) == []
 
 
@@ -430,7 +429,7 @@ def test_convergence_pairs_every_strategy_with_both_kinds_of_dropedge(made, coun
     cdf, reference = rows["cdf"], rows["dropedge as cdf"]
     assert cdf.kept_share == reference.kept_share > 0.8
     assert cdf.epoch == (0, 1, 2)
-    gap = cdf.against("smallest", "val_loss").same_budget.difference
+    gap = cdf.smallest_val_against.same_budget.difference
     assert gap == pytest.approx(cdf.smallest_val_loss - reference.smallest_val_loss)
     assert {trial.split for trial in made("convergence").trials} == {0}
     assert len(item.verdicts) == 2
@@ -508,10 +507,8 @@ def runs(accuracies):
 
 
 def trained(method, p, share, own, same_p=(), same_budget=()):
-    references = {"same_p": runs(same_p), "same_budget": runs(same_budget)}
-    return Trained(
-        dataset="cora", laplacian="x", method=method, keep_prob=p, kept_share=share, runs=runs(own), **references
-    )
+    setting = Setting(dataset="cora", laplacian="x", method=method, keep_prob=p, kept_share=share)
+    return Trained(setting, runs(own), runs(same_p), runs(same_budget))
 
 
 def test_inverse_is_worst_where_it_is_surely_below_both():
@@ -527,7 +524,7 @@ def test_inverse_is_worst_where_it_is_surely_below_both():
         group.append(trained("inverse-cdf", p, p, found["inverse-cdf"], found["dropedge"], found["as inverse"]))
     gap = inverse.over_p(group)
     assert gap["same_p"].difference == pytest.approx(-0.08, abs=1e-3)
-    same_p, same_budget = inverse.judge({"combinatorial": {"cora": gap}})
+    same_p, same_budget = inverse.judge({"combinatorial": {"cora": gap}}, tiny("inverse"))
     assert (same_p.status, same_budget.status) == ("reproduced", "not reproduced")
 
 

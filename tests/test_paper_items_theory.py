@@ -18,18 +18,9 @@ from tadropedge.paper.document import _rows
 from tadropedge.paper.figures import graphs as graph_figures
 from tadropedge.paper.figures import theory as theory_figures
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Bench
-from tadropedge.paper.items import (
-    components,
-    datasets,
-    examples,
-    fig1,
-    proposition1,
-    scores,
-    theorem1,
-    variance,
-)
+from tadropedge.paper.items import components, datasets, examples, fig1, proposition1, scores, theorem1, variance
+from tadropedge.paper.items.theorem1 import Case, compare, distances, largest_component
 from tadropedge.paper.judge import mean_and_error, ranking
-from tadropedge.paper.perturbation import Case, compare, distances, largest_component
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.rows import Measured
 from tadropedge.paper.rows import table as columns
@@ -111,8 +102,9 @@ def test_counts_that_differ_are_not_called_alike():
         dataset="cora", components=78, largest=5, smallest=1, isolated=0, pairs_of_nodes=0, by_spreading=78,
         printed_components=78, printed_largest=5, printed_smallest=1,
     )  # fmt: skip
-    assert "alike" in components.judge(row)[0].reason
-    told = components.judge(replace(row, by_spreading=77))[0].reason
+    recipe = load_recipe("components", "quick")
+    assert "alike" in components.judge(row, recipe)[0].reason
+    told = components.judge(replace(row, by_spreading=77), recipe)[0].reason
     assert told == "78 components by SciPy's search, but 77 by spreading labels"
 
 
@@ -301,7 +293,7 @@ def test_distances_do_not_depend_on_the_batch(monkeypatch):
     model = ErrorModel(shift_operator(graph, normalization="gcn", dtype=torch.float64))
     prob = case.probabilities("cdf", 0.5)
     together = distances(model, case, prob, "gcn", range(4))
-    monkeypatch.setattr("tadropedge.paper.perturbation.AT_ONCE", 1)
+    monkeypatch.setattr("tadropedge.paper.items.theorem1.AT_ONCE", 1)
     alone = distances(model, case, prob, "gcn", range(4))
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-12)
 
@@ -373,7 +365,7 @@ def test_an_infinite_bound_checks_nothing():
     assert (record.infinite, record.finite, record.tightness, record.bound) == (1, 0, None, math.inf)
     (row,) = proposition1.summary("two cliques", [[record]])
     assert (row.subgraphs, row.checked, row.tightness) == (3, 0, None)
-    verdict = proposition1._holds([row])
+    verdict = proposition1._holds([row], load_recipe("proposition1", "quick"))
     assert verdict.status == NOT_REPRODUCED
     assert verdict.reason == "violated in 0 of 0 subgraphs with a finite bound; it is infinite for 3 more"
     figure, _ = theory_figures.distances.__wrapped__([row])

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,7 @@ from tadropedge.paper import reproduce as driver
 from tadropedge.paper.document import as_plain, flattened, parse_document, read_document, write_document
 from tadropedge.paper.item import Item, Verdict
 from tadropedge.paper.items import components, table2
-from tadropedge.paper.readme import MARKS
-from tadropedge.paper.report import render
+from tadropedge.paper.report import MARKS, report
 from tadropedge.paper.reproduce import Run, reproduce
 from tadropedge.training.laboratory import Laboratory
 
@@ -128,7 +128,7 @@ def test_the_page_asks_for_nothing(finished):
 
 def test_a_picture_that_is_gone_is_named(finished, tmp_path):
     document = read_document(finished / "results.json")
-    text = Page(render(document, tmp_path)).text
+    text = Page(report(document, tmp_path)).text
     assert "table2.png is not in the folder" in text
 
 
@@ -137,7 +137,7 @@ def test_hostile_words_are_only_words(finished, tmp_path):
     hostile = "<script>alert(1)</script>{{ 7 * 7 }}"
     entry = document["convergence"]
     changed = type(entry)(entry.rows, [Verdict(hostile, "reproduced", hostile)], [hostile], [], entry.run)
-    page = Page(render({"convergence": changed}, tmp_path))
+    page = Page(report({"convergence": changed}, tmp_path))
     assert "script" not in {tag for tag, _ in page.tags}
     assert page.text.count(hostile) == 3
 
@@ -189,7 +189,7 @@ def test_another_seed_or_recipe_is_run(copied, monkeypatch):
     def other(name, preset="quick"):
         recipe = tiny(name, preset)
         changed = {**recipe.settings, "epochs": 2} if name == "convergence" else recipe.settings
-        return type(recipe)(recipe.name, recipe.title, recipe.claim, recipe.preset, changed, recipe.published)
+        return replace(recipe, settings=changed)
 
     monkeypatch.setattr(driver, "load_recipe", other)
     document = reproduce("convergence", Run(copied, seed=1, say=_ignored))
@@ -245,7 +245,7 @@ def test_a_quick_verdict_says_so_and_one_that_loses_nothing_does_not(monkeypatch
     def larger(name, preset="quick"):
         recipe = tiny(name, preset)
         settings = {**recipe.settings, "seeds": 100} if preset == "paper" else recipe.settings
-        return type(recipe)(recipe.name, recipe.title, recipe.claim, recipe.preset, settings, recipe.published)
+        return replace(recipe, settings=settings)
 
     monkeypatch.setattr(driver, "load_recipe", larger)
     document = reproduce("components", Run(tmp_path, again=True))

@@ -104,11 +104,10 @@ def parse_document(content: object, name: str = "results") -> Document:
     for item in top:
         if item not in ITEMS:
             raise TadropedgeError(f"{name}: the document has an unknown member {item!r}; items are {', '.join(ITEMS)}")
-        for part, there in parts.items():
+    for part, there in parts.items():
+        for item in [*top, *there]:
             if item not in there:
                 raise TadropedgeError(f"{name}: {part} lacks {item!r}, found {', '.join(there) or 'nothing'}")
-    for part, there in parts.items():
-        for item in there:
             if item not in top:
                 raise TadropedgeError(f"{name}: {part}.{item} belongs to no item, found {', '.join(top) or 'none'}")
     for item, files in parts["figures"].items():

@@ -7,24 +7,38 @@ of a difference there is topology.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import optuna
+
 from tadropedge.paper.item import Bench
-from tadropedge.paper.trainings import Repeats, Work, laboratory
-from tadropedge.search.study import Finished
+from tadropedge.paper.judge import Against, Array, gaps
+from tadropedge.paper.trainings import Work, digest, laboratory, largest_batch
+from tadropedge.search.engine import Job, run_jobs
+from tadropedge.search.protocol import reference, replicate
+from tadropedge.search.space import Space
+from tadropedge.search.study import Finished, Ledger
 from tadropedge.training.config import Trial
+from tadropedge.training.laboratory import Laboratory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
-    """The trainings of one method at one p, replicate by replicate; a strategy has those of both kinds of DropEdge."""
+class Setting:
+    """A method at one p on one dataset with one Laplacian, and the share of edges that it keeps."""
 
     dataset: str
     laplacian: str
     method: str
     keep_prob: float
     kept_share: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The trainings of one setting, replicate by replicate; a strategy has those of both kinds of DropEdge."""
+
+    setting: Setting
     runs: Sequence[Finished]
     same_p: Sequence[Finished] = ()
     same_budget: Sequence[Finished] = ()
@@ -56,34 +70,70 @@ class Fixed:
         several = "datasets" in recipe.settings  # then each has seeds, settings and a storage of its own
         for dataset in recipe["datasets"] if several else [recipe["dataset"]]:
             data, storage = work.bench.dataset(dataset), work.bench.storage(dataset if several else "")
+            seeds, fixed = (recipe[name][dataset] if several else recipe[name] for name in ("seeds", "trial"))
             for laplacian in recipe["laplacians"]:
                 work.journal.start()
-                repeats = Repeats(
-                    laboratory=laboratory(work.bench, data, recipe["backbone"], laplacian),
-                    place=laplacian,
-                    seeds=recipe["seeds"][dataset] if several else recipe["seeds"],
-                    fresh_splits=self.fresh_splits,
-                    curves=self.curves,
-                )
-                settings = recipe["trial"][dataset] if several else recipe["trial"]
-                shares = {}
+                here = laboratory(work.bench, data, recipe["backbone"], laplacian)
+                bases, shares = {}, {}
                 for p in self.keep_probs:
                     for method in ("dropedge", *self.strategies):
-                        base = Trial.of(method, **settings, keep_prob=p)
-                        shares[method, p] = repeats.add(self.label.format(method=method, p=p), base)
+                        base = Trial.of(method, **fixed, keep_prob=p)
+                        shares[method, p] = share = here.kept_share(base)
+                        bases[self.label.format(method=method, p=p)] = base
                         if method != "dropedge":
-                            repeats.add_reference(self.reference_label.format(method=method, p=p), base)
-                found = repeats.run(work, storage, f"{dataset}/{laplacian}" if several else laplacian)
+                            label = self.reference_label.format(method=method, p=p)
+                            bases[label] = reference(base, round(share, 6))
+                part = f"{dataset}/{laplacian}" if several else laplacian
+                found = self._train(work, here, storage, part, bases, seeds)
                 yield [
                     Trained(
-                        dataset=dataset,
-                        laplacian=laplacian,
-                        method=method,
-                        keep_prob=float(p),
-                        kept_share=round(share, 4),
-                        runs=found[self.label.format(method=method, p=p)],
-                        same_p=[] if method == "dropedge" else found[self.label.format(method="dropedge", p=p)],
-                        same_budget=found.get(self.reference_label.format(method=method, p=p), []),
+                        Setting(
+                            dataset=dataset,
+                            laplacian=laplacian,
+                            method=method,
+                            keep_prob=float(p),
+                            kept_share=round(share, 4),
+                        ),
+                        found[self.label.format(method=method, p=p)],
+                        [] if method == "dropedge" else found[self.label.format(method="dropedge", p=p)],
+                        found.get(self.reference_label.format(method=method, p=p), []),
                     )
                     for (method, p), share in shares.items()
                 ]
+
+    def _train(
+        self,
+        work: Work,
+        here: Laboratory,
+        storage: optuna.storages.BaseStorage,
+        part: str,
+        bases: Mapping[str, Trial],
+        seeds: int,
+    ) -> dict[str, list[Finished]]:
+        """The finished trainings by name, replicate by replicate; what the storage holds is not run again."""
+        seed = work.bench.seed
+        settings = {"seed": seed, **here.settings}
+        splits = range(1, seeds + 1) if self.fresh_splits else [0] * seeds
+        jobs: dict[str, list[Job]] = {}
+        for label, base in bases.items():
+            # Every setting of the network is named, so that the place of the trainings says them all.
+            base = base.but(**here.architecture.settings_of(base))
+            space = Space.of({name: [value] for name, value in base.flat().items() if name != "keep_ratio"})
+            own = {**settings, "keep_ratio": base.keep_ratio, "curves": self.curves}
+            name = f"{here.laplacian}/{label}/{digest(own, space.table(), seed)}"
+            ledger = Ledger(storage, name, base.method, space, own)
+            jobs[label] = [Job(ledger, s, replicate(base, seed, s, split)) for s, split in enumerate(splits)]
+        together = [job for group in zip(*jobs.values(), strict=True) for job in group]
+        progress = work.timed(part, "training")
+        run_jobs(here.train, together, batch=largest_batch(here), progress=progress, curves=self.curves)
+        work.finish()
+        return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
+
+
+def against(group: Sequence[Trained], measure: Callable[[Sequence[Finished]], Array]) -> dict[Setting, Against]:
+    """The differences of what is measured ``[S]`` to both kinds of DropEdge, each kind corrected together."""
+    strategies = [one for one in group if one.same_budget]
+    ours = {one.setting: measure(one.runs) for one in strategies}
+    same_p = gaps({one.setting: (ours[one.setting], measure(one.same_p)) for one in strategies})
+    same_budget = gaps({one.setting: (ours[one.setting], measure(one.same_budget)) for one in strategies})
+    return {setting: Against(same_p=same_p[setting], same_budget=same_budget[setting]) for setting in ours}

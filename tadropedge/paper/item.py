@@ -19,6 +19,7 @@ from tadropedge.search.study import open_storage
 
 REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "not reproduced", "cannot be as stated"
 STATUSES = dict.fromkeys((REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE))
+Cells = Mapping[str, Callable[[T], str]]  # the columns of a table: a heading, and what is shown of a row
 Report = Callable[[str, int, int], None]  # (phase, done, total)
 
 
@@ -55,6 +56,15 @@ class Item:
     notes: Sequence[str] = ()
     complete: bool = True
     run: Mapping[str, Any] = field(default_factory=dict)
+
+
+def table_of(caption: str, rows: Sequence[T], columns: Cells[T]) -> Table:
+    """A table with a line for each row; each column has a heading and says what it shows of a row.
+
+    >>> table_of("words", ["one", "three"], {"word": str, "letters": lambda word: str(len(word))}).rows
+    [['one', '3'], ['three', '5']]
+    """
+    return Table(caption, list(columns), [[cell(row) for cell in columns.values()] for row in rows])
 
 
 def silent(phase: str, done: int, total: int) -> None:

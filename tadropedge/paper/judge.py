@@ -9,9 +9,11 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.comparison.statistics import ALPHA, holm, mean_interval, paired_difference
+from tadropedge.comparison.statistics import ALPHA, Honest, holm, mean_interval, paired_difference
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Verdict
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, K, Measured
+from tadropedge.publish.wording import percent, plus_minus, points
 from tadropedge.search.study import Finished
 
 # The two kinds of DropEdge that an adaptive strategy is compared with, in trainings and where nothing is trained.
@@ -23,32 +25,28 @@ Array = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Array
 
 
-def judged(claim: str, holds: bool, reason: str) -> Verdict:
-    """A claim that was measured.
+def judged(recipe: Recipe, claim: str, holds: bool | None, /, **numbers: object) -> Verdict:
+    """A claim of a recipe that was measured; one that does not hold for None cannot be as stated.
 
-    >>> judged("2 < 3", True, "2 is 1 less than 3").status
-    'reproduced'
-    """
-    return Verdict(claim, REPRODUCED if holds else NOT_REPRODUCED, reason)
-
-
-def judged_by_laplacian(claim: str, found: Mapping[str, tuple[bool, str]], between: str = "; ") -> Verdict:
-    """A claim that holds where it holds with one of the Laplacians: the paper does not say which it used.
-
-    >>> judged_by_laplacian("2 < 3", {"combinatorial": (True, "yes"), "normalized": (False, "no")})
-    Verdict(claim='2 < 3', status='reproduced', reason='combinatorial Laplacian: yes; normalized Laplacian: no')
-    """
-    said = between.join(f"{laplacian} Laplacian: {words}" for laplacian, (_, words) in found.items())
-    return judged(claim, any(holds for holds, _ in found.values()), said)
-
-
-def counted(claim: str, measured: object, printed: object, reason: str) -> Verdict:
-    """A claim that the files decide by themselves: where they say something else, it cannot be as stated.
-
-    >>> counted("the largest component has 2,484 nodes", 2485, 2484, "2,485 in the files").status
+    >>> recipe = Recipe("x", "", "", "quick", {}, claims={"less": ("2 < {other}", "2 is {by} less than {other}")})
+    >>> judged(recipe, "less", True, other=3, by=1)
+    Verdict(claim='2 < 3', status='reproduced', reason='2 is 1 less than 3')
+    >>> judged(recipe, "less", 2 < 1 or None, other=1, by=-1).status
     'cannot be as stated'
     """
-    return Verdict(claim, REPRODUCED if measured == printed else IMPOSSIBLE, reason)
+    words, reason = (recipe.text(template, **numbers) for template in recipe.claims[claim])
+    return Verdict(words, IMPOSSIBLE if holds is None else REPRODUCED if holds else NOT_REPRODUCED, reason)
+
+
+def judged_by_laplacian(
+    recipe: Recipe, claim: str, found: Mapping[str, tuple[bool, str]], /, between: str = "; ", **numbers: object
+) -> Verdict:
+    """A claim that holds where it holds with one of the Laplacians: the paper does not say which it used.
+
+    What is ``found`` with each of them is told in the place of ``{said}``.
+    """
+    said = between.join(f"{laplacian} Laplacian: {words}" for laplacian, (_, words) in found.items())
+    return judged(recipe, claim, any(holds for holds, _ in found.values()), said=said, **numbers)
 
 
 def mean_and_error(values: Numbers) -> Measured:
@@ -148,12 +146,15 @@ class Against:
         """The difference ``"same_p"`` or ``"same_budget"``."""
         return self.same_p if budget == "same_p" else self.same_budget
 
-    @classmethod
-    def of(cls, found: Mapping[K, tuple[Array, Array, Array]]) -> dict[K, Against]:
-        """From ``(ours, DropEdge at the same p, DropEdge at the same budget)``, each ``[S]``, for each key."""
-        same_p = gaps({key: (ours, theirs) for key, (ours, theirs, _) in found.items()})
-        same_budget = gaps({key: (ours, theirs) for key, (ours, _, theirs) in found.items()})
-        return {key: cls(same_p=same_p[key], same_budget=same_budget[key]) for key in found}
+
+def accuracy(found: Summary | Honest) -> str:
+    """A mean in per cent, with its interval."""
+    return plus_minus(percent(found.mean), found.low, found.high)
+
+
+def difference(honest: Honest) -> str:
+    """A paired difference in points, with its interval."""
+    return plus_minus(points(honest.difference), honest.difference_low, honest.difference_high)
 
 
 def told(found: Sequence[Gap]) -> str:

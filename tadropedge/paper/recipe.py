@@ -1,7 +1,8 @@
 """A recipe: one TOML file for each table or figure, with its settings, its presets and the printed numbers.
 
 ``[settings]`` holds for both presets; ``[quick]`` and ``[paper]`` add to it or replace parts of it. What the paper
-prints is in ``[published]``; ``[notes]`` holds, by preset, sentences that stand beside the results.
+prints is in ``[published]``. Texts decide nothing: ``[claims]`` holds the words of each verdict and ``[notes]`` what
+stands beside the results (``[notes.PRESET]`` of one preset), with ``{names}`` where settings and numbers go.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -35,13 +36,28 @@ class Recipe:
     preset: str
     settings: Mapping[str, Any]
     published: Mapping[str, Any] = field(default_factory=dict)
-    notes: Sequence[str] = ()  # what a reader of this preset's results has to know; decides nothing
+    claims: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name: the claim, and the reason
+    notes: Mapping[str, str] = field(default_factory=dict)
+    effort: str = ""  # how much is trained
 
     def __getitem__(self, key: str) -> Any:
         """A setting; one that is missing is named together with its recipe."""
         if key not in self.settings:
             raise TadropedgeError(f"recipe {self.name!r} has no setting {key!r} for preset {self.preset!r}")
         return self.settings[key]
+
+    def text(self, template: str, /, **numbers: object) -> str:
+        """A template with its settings and numbers."""
+        return template.format(**{**self.settings, **numbers})
+
+    def said(self, **cases: Iterable[Mapping[str, object]]) -> list[str]:
+        """The notes in their order; one that is among ``cases`` is said for each of them, with its numbers.
+
+        >>> recipe = Recipe("x", "", "", "quick", {"p": 0.5}, notes={"one": "p is {p}.", "two": "{name} is there."})
+        >>> recipe.said(two=[{"name": "Cora"}, {"name": "PubMed"}])
+        ['p is 0.5.', 'Cora is there.', 'PubMed is there.']
+        """
+        return [self.text(note, **case) for name, note in self.notes.items() for case in cases.get(name, [{}])]
 
     @property
     def fingerprint(self) -> str:
@@ -63,5 +79,7 @@ def load_recipe(name: str, preset: str) -> Recipe:
     path = resources.files("tadropedge.paper") / "recipes" / f"{name}.toml"
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     settings = {**content.get("settings", {}), **content.get(preset, {})}
-    notes = content.get("notes", {}).get(preset, [])
-    return Recipe(name, content["title"], content["claim"], preset, settings, content.get("published", {}), notes)
+    notes = content.get("notes", {})
+    own = {name: note for name, note in notes.items() if name not in PRESETS} | notes.get(preset, {})
+    parts = {part: content[part] for part in ("title", "claim", "published", "claims", "effort") if part in content}
+    return Recipe(name=name, preset=preset, settings=settings, notes=own, **parts)

@@ -1,7 +1,8 @@
-"""``report.html`` of the paper's items: measured beside printed, a verdict on every claim, the pictures, the runs."""
+"""The pages of a results folder: ``report.html``, ``README.md`` (what holds and what does not), ``claims.md`` (why)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,26 +13,65 @@ from tadropedge.paper.item import STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
 from tadropedge.paper.rows import Row
-from tadropedge.publish.page import embedded, run_lines
-from tadropedge.publish.page import render as render_page
+from tadropedge.publish.page import embedded, render, run_lines
+from tadropedge.publish.tables import markdown
 from tadropedge.publish.wording import shown
 
+MARKS = dict(zip(STATUSES, ("✔", "✘", "⚠"), strict=True))
+HEADINGS = dict(zip(STATUSES, ("What holds", "What does not", "What cannot be as stated"), strict=True))
 CLASSES = dict(zip(STATUSES, ("holds", "fails", "impossible"), strict=True))
+RUN = ("item", "what", "seed", "seconds", "where", "commit")
 LONGEST = 60  # rows of a table that is not folded away
 
 
-def write_page(document: Document, folder: Path) -> Path:
-    """Write ``report.html`` beside ``figures/`` in one step and return its path."""
-    return write_atomic(folder / "report.html", render(document, folder / "figures").encode())
+def write_pages(document: Document, folder: Path) -> Path:
+    """Write the three pages beside ``figures/``, each in one step; return the path of ``report.html``."""
+    write_atomic(folder / "README.md", readme(document).encode())
+    write_atomic(folder / "claims.md", claims(document).encode())
+    return write_atomic(folder / "report.html", report(document, folder / "figures").encode())
 
 
-def render(document: Document, figures: Path) -> str:
-    """The page as text; a picture that is not in ``figures`` is named instead."""
-    verdicts = [verdict for entry in document.values() for verdict in entry.verdicts]
-    return render_page(
+def readme(document: Document) -> str:
+    """``README.md``.
+
+    >>> readme({}).splitlines()[0]
+    '# The paper, reproduced'
+    """
+    told = {
+        status: {name: words for name, entry in document.items() if (words := _claims(entry.verdicts, status))}
+        for status in STATUSES
+    }
+    return render(
+        "paper/readme.md.j2",
+        counts=_counts([verdict for entry in document.values() for verdict in entry.verdicts]),
+        quick=any(entry.run.get("quick") for entry in document.values()),
+        sections=[(MARKS[status], HEADINGS[status], found) for status, found in told.items() if found],
+        runs=markdown(RUN, [_run(name, entry) for name, entry in document.items()], left=range(len(RUN))),
+    )
+
+
+def claims(document: Document) -> str:
+    """``claims.md``: every claim with its verdict and the numbers behind it, then the notes of every item.
+
+    >>> claims({}).splitlines()[0]
+    '# Every claim, judged'
+    """
+    rows = [
+        (name, verdict.claim, f"{MARKS[verdict.status]} {verdict.status}", verdict.reason)
+        for name, entry in document.items()
+        for verdict in entry.verdicts
+    ]
+    table = markdown(("item", "claim", "verdict", "why"), rows, left=range(4))
+    notes = {name: [" ".join(note.split()) for note in entry.notes] for name, entry in document.items() if entry.notes}
+    return render("paper/claims.md.j2", table=table, notes=notes)
+
+
+def report(document: Document, figures: Path) -> str:
+    """``report.html``; a picture that is not in ``figures`` is named instead."""
+    return render(
         "paper/report.html.j2",
         heading="The paper, reproduced",
-        counts=_counts(verdicts),
+        counts=_counts([verdict for entry in document.values() for verdict in entry.verdicts]),
         quick=[name for name, entry in document.items() if entry.run.get("quick")],
         items=[_item(name, entry, figures) for name, entry in document.items()],
         longest=LONGEST,
@@ -85,3 +125,63 @@ def _seconds(parts: Mapping[str, Mapping[str, float]]) -> Table | None:
     sums = [sum(table.get(phase, 0.0) for table in parts.values()) for phase in phases]
     rows.append(["all", *(f"{value:.1f}" for value in sums), f"{sum(sums):.1f}"])
     return Table("seconds", ["part", *phases, "together"], rows)
+
+
+def _claims(verdicts: Sequence[Verdict], status: str) -> list[str]:
+    """The claims of one status; those that differ only before or only after a colon are told together.
+
+    >>> said = ("It holds: at 3", "It holds: at 5", "Cora: it is there", "PubMed: it is there", "And more")
+    >>> _claims([Verdict(claim, "reproduced", "") for claim in said], "reproduced")
+    ['It holds: at 3 · at 5', 'Cora · PubMed: it is there', 'And more']
+    """
+    halves = [_halves(" ".join(verdict.claim.split())) for verdict in verdicts if verdict.status == status]
+    return [": ".join(filter(None, pair)) for pair in _together(_together(halves, 0), 1)]
+
+
+def _halves(claim: str) -> tuple[str, str]:
+    """What stands before and after the first colon that is not in brackets; nothing after where there is none.
+
+    >>> _halves("It holds (best: 3): Cora"), _halves("It holds (best: 3)")
+    (('It holds (best: 3)', 'Cora'), ('It holds (best: 3)', ''))
+    """
+    for colon in re.finditer(": ", claim):
+        front, rest = claim[: colon.start()], claim[colon.end() :]
+        if front.count("(") == front.count(")"):
+            return front, rest
+    return claim, ""
+
+
+def _together(pairs: Sequence[tuple[str, str]], end: int) -> list[tuple[str, str]]:
+    """Pairs with the same words before (``end`` 0) or after (1) the colon, in one."""
+    groups: dict[tuple[str, bool], list[tuple[str, str]]] = {}
+    for pair in pairs:
+        groups.setdefault((pair[end] or pair[0], bool(pair[1])), []).append(pair)
+    joined = ((" · ".join(dict.fromkeys(same)) for same in zip(*group, strict=True)) for group in groups.values())
+    return [(front, rest) for front, rest in joined]
+
+
+def _run(name: str, entry: Entry) -> list[Any]:
+    run = entry.run
+    what = load_recipe(name, run["preset"]).title
+    done = f" ({run['cells']} cells)" if "cells" in run else "" if entry.complete else " (**only some parts**)"
+    settings = f"; {run['settings']}" if "settings" in run else ""
+    # Work may have run elsewhere, in parts; the rows were then made from it here.
+    where = _places(run["trained_on"]) if run.get("trained_on") else run["machine"]
+    preset = f"preset {run['preset']}; " if run["preset"] != "paper" else ""
+    return [name, preset + what + done + settings, run["seed"], f"{run['seconds']:g}", where, run["commit"]]
+
+
+def _places(places: Sequence[str]) -> str:
+    """Machines, each with the commits that ran there.
+
+    >>> _places(["A; torch 2; commit 12", "B; torch 2; commit 12", "A; torch 2; commit 34"])
+    'A; torch 2 (commits 12, 34) and B; torch 2 (commit 12)'
+    """
+    commits: dict[str, list[str]] = {}
+    for place in places:
+        machine, _, commit = place.rpartition("; commit ")
+        # Runs that differ in the number of threads alone are those of one machine.
+        commits.setdefault(re.sub(r", \d+ torch threads", "", machine), []).append(commit)
+    return " and ".join(
+        f"{machine} (commit{'s' * (len(all_) > 1)} {', '.join(all_)})" for machine, all_ in commits.items()
+    )

@@ -17,11 +17,10 @@ from typing import Any
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
-from tadropedge.paper.item import Bench, Item, Report, Verdict, silent
-from tadropedge.paper.readme import claims, readme
+from tadropedge.paper.item import Bench, Item, Report, silent
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.registry import ITEMS, item_module, named_items
-from tadropedge.paper.report import write_page
+from tadropedge.paper.report import write_pages
 from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
@@ -47,7 +46,8 @@ def reproduce(name: str, run: Run) -> Document:
     """Run one item, or all of them, and return what the folder then holds."""
     names = named_items(name)
     check_integer("seed", run.seed, least=0)
-    _check_parts(names, run.parts)
+    if run.parts and names not in (["table1"], ["table2"]):
+        raise TadropedgeError(f"--part {run.parts[0]!r} belongs to table1 or table2, got {name!r}")
     recipes = {item: load_recipe(item, run.preset) for item in names}
     document = stored(run.out)
     if not run.again:
@@ -71,29 +71,27 @@ def stored(out: Path) -> Document:
 def run_item(recipe: Recipe, run: Run) -> Entry:
     """Run one item and write its pictures and its table."""
     started = time.monotonic()
-    module = item_module(recipe.name)
-    parts = tuple(run.parts)
-    bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, parts)
+    bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, tuple(run.parts))
     with warnings.catch_warnings():
         # The notes of Table 1 say it once for all of the paper.
         warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
-        found: Item = module.run(bench)
+        found: Item = item_module(recipe.name).run(bench)
     figures = []
     for stem, content in found.figures.items():
         name = stem if stem.startswith(recipe.name) else f"{recipe.name}-{stem}"
         figures.append(write_atomic(run.out / "figures" / f"{name}.png", content).name)
     write_rows(found.rows, run.out / f"{recipe.name}.csv")
-    verdicts = [_marked(verdict, recipe) for verdict in found.verdicts]
-    return Entry(found.rows, verdicts, [*found.notes, *recipe.notes], figures, _run_info(found, recipe, run, started))
+    verdicts = found.verdicts
+    if is_quick(recipe):
+        verdicts = [replace(verdict, reason=f"{verdict.reason} ({QUICK})") for verdict in verdicts]
+    return Entry(found.rows, verdicts, found.notes, figures, _run_info(found, recipe, run, started))
 
 
 def write_folder(document: Document, out: Path) -> Path:
     """Write ``results.json``, then what is made from it; return the page's path."""
     document = {name: document[name] for name in ITEMS if name in document}
     write_document(document, out / "results.json")
-    write_atomic(out / "README.md", readme(document).encode())
-    write_atomic(out / "claims.md", claims(document).encode())
-    return write_page(document, out)
+    return write_pages(document, out)
 
 
 def is_quick(recipe: Recipe) -> bool:
@@ -101,20 +99,9 @@ def is_quick(recipe: Recipe) -> bool:
     return recipe.preset == "quick" and recipe.settings != load_recipe(recipe.name, "paper").settings
 
 
-def _marked(verdict: Verdict, recipe: Recipe) -> Verdict:
-    """A verdict of a quick run says that it is one."""
-    return replace(verdict, reason=f"{verdict.reason} ({QUICK})") if is_quick(recipe) else verdict
-
-
 def _finished(entry: Entry | None, recipe: Recipe, seed: int) -> bool:
     wanted = {"preset": recipe.preset, "fingerprint": recipe.fingerprint, "seed": seed}
     return entry is not None and entry.complete and all(entry.run[key] == value for key, value in wanted.items())
-
-
-def _check_parts(names: Sequence[str], parts: Sequence[str]) -> None:
-    if parts and names not in (["table1"], ["table2"]):
-        asked = names[0] if len(names) == 1 else "all"
-        raise TadropedgeError(f"--part {parts[0]!r} belongs to table1 or table2, got {asked!r}")
 
 
 def _check_presets(document: Document, recipes: Iterable[str], run: Run) -> None:

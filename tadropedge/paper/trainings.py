@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
@@ -24,10 +24,9 @@ from tadropedge.method import Method
 from tadropedge.paper.item import Bench
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.rows import grouped
-from tadropedge.search.engine import Job, Table, run_jobs, run_search
-from tadropedge.search.protocol import Replicates, adaptive, honest, reference, replicate
+from tadropedge.search.engine import Table, run_search
+from tadropedge.search.protocol import Replicates, adaptive, honest
 from tadropedge.search.space import Space, Spaces
-from tadropedge.search.study import Finished, Ledger
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 
@@ -96,9 +95,10 @@ class Work:
 
         return progress
 
-    def run(self, settings: str) -> dict[str, Any]:
+    def run(self, **numbers: object) -> dict[str, Any]:
         """What an item says of its run: how much it trained, in words, how long that took and where."""
-        return {"settings": settings, **self.journal.run}
+        recipe = self.bench.recipe
+        return {"settings": recipe.text(recipe.effort, **numbers), **self.journal.run}
 
 
 def trainings(methods: Sequence[str], trials: int, seeds: int) -> int:
@@ -220,51 +220,6 @@ def no_training(trials: Sequence[Trial], **_: object) -> list[Any]:
 def largest_batch(laboratory: Laboratory) -> int:
     """How many trials are trained between two writes."""
     return min(LARGEST_BATCH, laboratory.fitting())
-
-
-@dataclass(kw_only=True)
-class Repeats:
-    """Fixed settings, each trained with the same fresh seeds: what the figures are drawn from."""
-
-    laboratory: Laboratory
-    place: str
-    seeds: int
-    fresh_splits: bool = True
-    curves: bool = False
-    _bases: dict[str, Trial] = field(default_factory=dict)
-
-    def add(self, label: str, base: Trial) -> float:
-        """Train ``base`` too, under a name; return the share of edges that it keeps."""
-        self._bases[label] = base
-        return self.laboratory.kept_share(base)
-
-    def add_reference(self, label: str, base: Trial) -> None:
-        """Train DropEdge with the settings and the expected kept share of ``base``, under a name."""
-        self._bases[label] = reference(base, round(self.laboratory.kept_share(base), 6))
-
-    def run(self, work: Work, storage: optuna.storages.BaseStorage, part: str) -> dict[str, list[Finished]]:
-        """The finished trainings by name, replicate by replicate; what the storage holds is not run again."""
-        seed = work.bench.seed
-        settings = {"seed": seed, **self.laboratory.settings}
-        splits = range(1, self.seeds + 1) if self.fresh_splits else [0] * self.seeds
-        jobs: dict[str, list[Job]] = {}
-        for label, base in self._bases.items():
-            # Every setting of the network is named, so that the place of the trainings says them all.
-            base = base.but(**self.laboratory.architecture.settings_of(base))
-            space = Space.of({name: [value] for name, value in base.flat().items() if name != "keep_ratio"})
-            own = {**settings, "keep_ratio": base.keep_ratio, "curves": self.curves}
-            name = f"{self.place}/{label}/{digest(own, space.table(), seed)}"
-            ledger = Ledger(storage, name, base.method, space, own)
-            jobs[label] = [Job(ledger, s, replicate(base, seed, s, split)) for s, split in enumerate(splits)]
-        run_jobs(
-            self.laboratory.train,
-            [job for group in zip(*jobs.values(), strict=True) for job in group],
-            batch=largest_batch(self.laboratory),
-            progress=work.timed(part, "training"),
-            curves=self.curves,
-        )
-        work.finish()
-        return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
 
 
 def digest(settings: Mapping[str, object], space: Mapping[str, object], seed: int) -> str:

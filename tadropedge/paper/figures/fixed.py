@@ -59,18 +59,12 @@ def panels(rows: Sequence[Accuracy], title: str) -> tuple[Figure, str]:
     """A column per strategy: its accuracy beside both kinds of DropEdge, and below it the paired differences."""
     methods = grouped(rows, lambda row: row.method)
     uniform = methods.pop("dropedge")
+    uniform_p = [row.keep_prob for row in uniform]
     figure = Figure(figsize=(WIDTH, 5.4))
     axes = figure.subplots(2, len(methods), sharex=True, sharey="row", squeeze=False)
     for (above, below), (method, mine) in zip(axes.T, methods.items(), strict=True):
         p, level = [row.keep_prob for row in mine], [row.dropedge_same_budget for row in mine]
-        _curve(
-            above,
-            [row.keep_prob for row in uniform],
-            [row.accuracy.mean for row in uniform],
-            INK,
-            "-",
-            "DropEdge, same p",
-        )
+        _curve(above, uniform_p, [row.accuracy.mean for row in uniform], INK, "-", "DropEdge, same p")
         _curve(above, p, [None if one is None else one.mean for one in level], GREY, DASHES, "DropEdge, same budget")
         _curve(above, p, [row.accuracy.mean for row in mine], METHOD_COLOURS[method], "-", "the strategy")
         for budget, colour, dashes, aside in (("same_p", INK, "-", -0.008), ("same_budget", GREY, DASHES, 0.008)):

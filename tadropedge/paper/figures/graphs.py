@@ -91,16 +91,8 @@ def draw_nodes(axis: Axes, made: Clustered, place: Array, colour: str | Array, n
     for cluster in range(made.q):
         mine = label == cluster
         shade = {"color": colour} if isinstance(colour, str) else {"c": colour[mine], "cmap": MODES, "norm": norm}
-        axis.scatter(
-            place[mine, 0],
-            place[mine, 1],
-            s=22,
-            marker=MARKERS[cluster % len(MARKERS)],
-            edgecolors="#333333",
-            linewidths=0.5,
-            zorder=2,
-            **shade,
-        )
+        looks: dict[str, Any] = {**shade, "marker": MARKERS[cluster % len(MARKERS)], "edgecolors": "#333333"}
+        axis.scatter(place[mine, 0], place[mine, 1], s=22, linewidths=0.5, zorder=2, **looks)
     axis.set_axis_off()
     axis.margins(0.06)
 

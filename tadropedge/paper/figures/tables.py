@@ -14,8 +14,8 @@ from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, 
 
 if TYPE_CHECKING:
     from tadropedge.comparison.statistics import Honest
-    from tadropedge.paper.items.table1_claims import Result
-    from tadropedge.paper.items.table2_claims import Contender
+    from tadropedge.paper.items.table1 import Result
+    from tadropedge.paper.items.table2 import Contender
     from tadropedge.paper.items.table3 import Localized
     from tadropedge.paper.judge import Summary
 

@@ -25,8 +25,8 @@ from tadropedge.publish.pictures import (
 
 if TYPE_CHECKING:
     from tadropedge.paper.items.proposition1 import Kind
+    from tadropedge.paper.items.theorem1 import Subgraphs
     from tadropedge.paper.items.variance import Spread
-    from tadropedge.paper.perturbation import Subgraphs
     from tadropedge.paper.trained_filters import Filters
 
 WAYS = {
@@ -66,14 +66,9 @@ def _panels(upper: Axes, lower: Axes, rows: Sequence[Spread], what: str) -> None
         upper.plot(p, [one.value.value for one in found], label=strategy, **looks)
         for how, dashes in (("same_p", "-"), ("same_budget", ":")):
             less = [one.reduction(how) for one in found]
-            lower.errorbar(
-                p,
-                [100 * one.value for one in less],
-                [196 * one.error for one in less],
-                linestyle=dashes,
-                label=f"{strategy}, {how.replace('_', ' ')}",
-                **looks,
-            )
+            values, halves = [100 * one.value for one in less], [196 * one.error for one in less]
+            label = f"{strategy}, {how.replace('_', ' ')}"
+            lower.errorbar(p, values, halves, linestyle=dashes, label=label, **looks)
     upper.set_ylim(bottom=0)
     lower.axhline(0, color=QUIET, linewidth=1)
     lower.set_ylim(bottom=max(lower.get_ylim()[0], -110))  # far below is far enough
@@ -91,15 +86,10 @@ def errors(rows: Sequence[Subgraphs]) -> tuple[Figure, str]:
             found = [row.relative_ratio_same_p if words == "same p" else row.relative_ratio_same_budget for row in mine]
             ratio = np.array([one.value for one in found])
             half = 1.96 * np.array([one.error for one in found])
-            axis.errorbar(
-                ratio,
-                [places[_setting(row)] + 0.2 * (number - 1) for row in mine],
-                xerr=[ratio - ratio * np.exp(-half), ratio * np.exp(half) - ratio],
-                fmt=MARKERS[strategy],
-                color=METHOD_COLOURS[strategy],
-                markersize=4,
-                label=strategy,
-            )
+            at = [places[_setting(row)] + 0.2 * (number - 1) for row in mine]
+            ends = [ratio - ratio * np.exp(-half), ratio * np.exp(half) - ratio]
+            looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "fmt": MARKERS[strategy], "markersize": 4}
+            axis.errorbar(ratio, at, xerr=ends, label=strategy, **looks)
         axis.axvline(1, color=QUIET, linestyle=RULE, linewidth=1)
         axis.set(title=f"beside DropEdge at the {words}", xlabel="‖E‖ over DropEdge's; left of 1: smaller")
     axes[0].set_xlim(left=0)
@@ -154,15 +144,9 @@ def distances(rows: Sequence[Kind]) -> tuple[Figure, str]:
 def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
     for name, (colour, marker) in PLACES.items():
         mine = [row for row in rows if row.dropped == name]
-        axis.errorbar(
-            [row.share for row in mine],
-            [row.distance.value for row in mine],
-            [1.96 * row.distance.error for row in mine],
-            color=colour,
-            marker=marker,
-            markersize=4,
-            label=f"dropped {name}",
-        )
+        shares, values = [row.share for row in mine], [row.distance.value for row in mine]
+        halves = [1.96 * row.distance.error for row in mine]
+        axis.errorbar(shares, values, halves, color=colour, marker=marker, markersize=4, label=f"dropped {name}")
         known = [(row.share, row.bound) for row in mine if row.bound is not None]
         axis.plot(*zip(*known, strict=True) if known else ([], []), ":", color=colour, marker=marker, markersize=3)
     axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="largest there is")

@@ -9,7 +9,8 @@ import torch
 
 from tadropedge.graph import Graph
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.judge import counted
+from tadropedge.paper.judge import judged
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, title
 
 
@@ -34,14 +35,10 @@ ROWS = (Counts,)
 
 def run(bench: Bench) -> Item:
     """Count the components of each dataset, and the nodes of the largest and the smallest."""
-    rows = []
-    for name in bench.each("components", bench.recipe["datasets"]):
-        rows.append(measured(name, bench.dataset(name).graph, bench.recipe.published[title(name)]))
-    notes = [
-        "CiteSeer's isolated nodes are components of one node each, as in the printed smallest component.",
-        "Self-loops join nothing: with or without them the components are the same.",
-    ]
-    return Item(rows, [verdict for row in rows for verdict in judge(row)], notes=notes)
+    recipe, rows = bench.recipe, []
+    for name in bench.each("components", recipe["datasets"]):
+        rows.append(measured(name, bench.dataset(name).graph, recipe.published[title(name)]))
+    return Item(rows, [verdict for row in rows for verdict in judge(row, recipe)], notes=recipe.said())
 
 
 def measured(name: str, graph: Graph, printed: Sequence[int]) -> Counts:
@@ -77,19 +74,15 @@ def spread(graph: Graph) -> int:
         label = other
 
 
-def judge(row: Counts) -> list[Verdict]:
+def judge(row: Counts, recipe: Recipe) -> list[Verdict]:
     """The number of components, and the sizes of the largest and the smallest."""
-    name = title(row.dataset)
-    how = f"{row.components:,} components, by SciPy's search and by spreading labels alike"
+    how = ", by SciPy's search and by spreading labels alike"
     if row.by_spreading != row.components:
-        how = f"{row.components:,} components by SciPy's search, but {row.by_spreading:,} by spreading labels"
+        how = f" by SciPy's search, but {row.by_spreading:,} by spreading labels"
     how += f"; {row.isolated} of them are isolated nodes" if row.isolated else ""
-    claim = f"{name} has {row.printed_components:,} disjoint components"
-    found, printed = (
-        f"from {smallest:,} to {largest:,} nodes"
-        for smallest, largest in ((row.smallest, row.largest), (row.printed_smallest, row.printed_largest))
-    )
+    sizes = (row.smallest, row.largest) == (row.printed_smallest, row.printed_largest)
+    name = title(row.dataset)
     return [
-        counted(claim, row.components, row.printed_components, how),
-        counted(f"{name}'s components have {printed}", found, printed, found),
+        judged(recipe, "count", row.components == row.printed_components or None, name=name, row=row, how=how),
+        judged(recipe, "sizes", sizes or None, name=name, row=row),
     ]

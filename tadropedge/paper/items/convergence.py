@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from tadropedge.paper.figures.fixed import draw_losses
-from tadropedge.paper.fixed import Fixed, Trained
+from tadropedge.paper.fixed import Fixed, Trained, against
 from tadropedge.paper.item import Bench, Item, Table, Verdict
-from tadropedge.paper.judge import BUDGETS, Against, Array, judged_by_laplacian, told
+from tadropedge.paper.judge import BUDGETS, Against, Array, Gap, judged_by_laplacian, told
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import INLINED, OPTIONAL, Column, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value
 from tadropedge.search.study import POINTS, Finished
 
-LOSSES = {"train_loss": "training", "val_loss": "validation"}
-KINDS = ("mean", "smallest")
-MEASURES = [(kind, loss) for loss in LOSSES for kind in KINDS]
+# What is measured of a curve, and of which; the fields of a row begin with these names.
+MEASURES: dict[str, tuple[Any, str, str]] = {
+    "mean_train": (np.mean, "train_loss", "mean training loss"),
+    "smallest_train": (np.min, "train_loss", "smallest training loss"),
+    "mean_val": (np.mean, "val_loss", "mean validation loss"),
+    "smallest_val": (np.min, "val_loss", "smallest validation loss"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +56,10 @@ class Losses(Row):
     train_loss: Annotated[Band, INLINED]
     val_loss: Annotated[Band, INLINED]
 
-    def against(self, kind: str, loss: str) -> Against:
-        """The differences of the mean or the smallest loss to DropEdge."""
-        found = (
-            *(self.mean_train_against, self.smallest_train_against),
-            *(self.mean_val_against, self.smallest_val_against),
-        )
-        return found[MEASURES.index((kind, loss))]
+    def at(self, measure: str, budget: str) -> Gap | None:
+        """The difference of a measure to DropEdge ``"same_p"`` or ``"same_budget"``."""
+        found: Against = getattr(self, f"{measure}_against")
+        return found.at(budget)
 
 
 ROWS = (Losses,)
@@ -75,13 +78,8 @@ def run(bench: Bench) -> Item:
     )
     work = plan.work(bench)
     rows = [row for group in plan.run(work) for row in _rows(group)]
-    settings = f"{recipe['seeds']} fresh seeds on the paper's split, {recipe['epochs']} epochs, fixed settings"
-    notes = [
-        "“dropedge as cdf” is DropEdge with the expected number of kept edges of cdf; so for the other strategies.",
-        "Losses are of the training pass, with dropped edges and dropout, and of validation nodes on the whole graph.",
-        f"Faster: a lower mean of the loss. Lower: a lower smallest loss. Both over {_stored(recipe['epochs'])}.",
-    ]
-    return Item(rows, judge(rows, recipe["keep_prob"]), draw_losses(rows), notes, run=work.run(settings))
+    notes = recipe.said(stored=[{"stored": _stored(recipe["epochs"])}])
+    return Item(rows, judge(rows, recipe), draw_losses(rows), notes, run=work.run())
 
 
 def _stored(epochs: int) -> str:
@@ -96,48 +94,35 @@ def _stored(epochs: int) -> str:
 
 def _rows(group: Sequence[Trained]) -> list[Losses]:
     """A row for each method and for each reference; differences of one measure are corrected together."""
-    found = [
-        Against.of({
-            one.method: (_measure(one.runs, *of), _measure(one.same_p, *of), _measure(one.same_budget, *of))
-            for one in group
-            if one.same_budget
-        })
-        for of in MEASURES
-    ]  # fmt: skip
+    found = {name: against(group, partial(_measure, name)) for name in MEASURES}
     rows = []
     for one in group:
-        against = [table.get(one.method, Against()) for table in found]
-        rows.append(_row(one, one.method, one.runs, against))
+        method = one.setting.method
+        rows.append(_row(one, method, one.runs, {name: table.get(one.setting) for name, table in found.items()}))
         if one.same_budget:
-            rows.append(_row(one, f"dropedge as {one.method}", one.same_budget, [Against()] * len(MEASURES)))
+            rows.append(_row(one, f"dropedge as {method}", one.same_budget, {}))
     return rows
 
 
-def _row(one: Trained, method: str, runs: Sequence[Finished], against: Sequence[Against]) -> Losses:
-    numbers = [_known_mean(_measure(runs, *of)) for of in MEASURES]
+def _row(one: Trained, method: str, runs: Sequence[Finished], gaps: Mapping[str, Against | None]) -> Losses:
+    numbers: dict[str, Any] = {f"{name}_loss": _known_mean(_measure(name, runs)) for name in MEASURES}
+    numbers |= {f"{name}_against": gaps.get(name) or Against() for name in MEASURES}
     epochs = next((run.curves["epoch"] for run in runs if run.curves is not None), None)
     return Losses(
-        laplacian=one.laplacian,
+        laplacian=one.setting.laplacian,
         method=method,
-        kept_share=one.kept_share,
+        kept_share=one.setting.kept_share,
         seeds=len(runs),
-        mean_train_loss=numbers[0],
-        smallest_train_loss=numbers[1],
-        mean_val_loss=numbers[2],
-        smallest_val_loss=numbers[3],
-        mean_train_against=against[0],
-        smallest_train_against=against[1],
-        mean_val_against=against[2],
-        smallest_val_against=against[3],
         epoch=None if epochs is None else tuple(int(epoch) for epoch in epochs),
         train_loss=_band(runs, "train_loss"),
         val_loss=_band(runs, "val_loss"),
+        **numbers,
     )
 
 
-def _measure(runs: Sequence[Finished], kind: str, loss: str) -> Array:
+def _measure(name: str, runs: Sequence[Finished]) -> Array:
     """A number of each curve ``[S]``; NaN where a run failed."""
-    reduce = np.mean if kind == "mean" else np.min
+    reduce, loss, _ = MEASURES[name]
     return np.array([np.nan if run.curves is None else reduce(run.curves[loss]) for run in runs], dtype=np.float64)
 
 
@@ -156,34 +141,33 @@ def _band(runs: Sequence[Finished], loss: str) -> Band:
     return Band(value=value, low=low, high=high)
 
 
-def judge(rows: Sequence[Losses], keep_prob: float) -> list[Verdict]:
+def judge(rows: Sequence[Losses], recipe: Recipe) -> list[Verdict]:
     """Faster and lower, for both losses, at the same p and at the same budget."""
     verdicts = []
     for budget, words in BUDGETS.items():
         found = {}
         for laplacian, mine in grouped(rows, lambda row: row.laplacian).items():
-            gaps = {of: [gap for row in mine if (gap := row.against(*of).at(budget)) is not None] for of in MEASURES}
+            gaps = {name: [gap for row in mine if (gap := row.at(name, budget)) is not None] for name in MEASURES}
             lower = all(gap.sign < 0 for some in gaps.values() for gap in some)
-            said = [f"{kind} {LOSSES[loss]} loss {told(some)}" for (kind, loss), some in gaps.items()]
+            said = [f"{MEASURES[name][-1]} {told(some)}" for name, some in gaps.items()]
             found[laplacian] = (lower, "; ".join(said))
-        claim = f"TADropEdge converges faster with lower training and validation loss than DropEdge {words}"
-        verdicts.append(judged_by_laplacian(f"{claim} (p = {keep_prob:g})", found, ". "))
+        verdicts.append(judged_by_laplacian(recipe, "converges", found, ". ", words=words))
     return verdicts
 
 
 def tables(rows: Sequence[Losses]) -> list[Table]:
     """The losses of each method, and their differences to DropEdge."""
-    cells = []
-    for row in rows:
-        line = [row.method, row.laplacian, f"{row.kept_share:.3f}"]
-        for loss, smallest in zip(LOSSES, (row.smallest_train_loss, row.smallest_val_loss), strict=True):
-            line.append(NOTHING if smallest is None else f"{smallest:.4f}")
-            for budget in BUDGETS:
-                gap = row.against("smallest", loss).at(budget)
-                known = gap is not None and gap.difference is not None
-                line.append(f"{gap.difference:+.4f} (p {p_value(gap.p_value)})" if gap and known else NOTHING)
-        cells.append(line)
     columns = ["method", "Laplacian", "kept share"]
-    for name in LOSSES.values():
-        columns += [f"smallest {name} loss", "to DropEdge, same p", "to DropEdge, same budget"]
+    cells = [[row.method, row.laplacian, f"{row.kept_share:.3f}"] for row in rows]
+    for name in ("smallest_train", "smallest_val"):
+        columns += [MEASURES[name][-1], "to DropEdge, same p", "to DropEdge, same budget"]
+        for row, line in zip(rows, cells, strict=True):
+            loss = getattr(row, f"{name}_loss")
+            line.append(NOTHING if loss is None else f"{loss:.4f}")
+            line += [_shown(row.at(name, budget)) for budget in BUDGETS]
     return [Table("smallest losses, means over seeds", columns, cells)]
+
+
+def _shown(gap: Gap | None) -> str:
+    known = gap is not None and gap.difference is not None
+    return f"{gap.difference:+.4f} (p {p_value(gap.p_value)})" if gap and known else NOTHING

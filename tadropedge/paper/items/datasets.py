@@ -7,7 +7,8 @@ from typing import Annotated
 
 from tadropedge.data.dataset import Dataset
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.judge import counted
+from tadropedge.paper.judge import judged
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Column, Row, title
 from tadropedge.typed import build
 
@@ -51,12 +52,8 @@ def run(bench: Bench) -> Item:
     for name in bench.each("datasets", bench.recipe["datasets"]):
         printed = build(Sizes, bench.recipe.published[title(name)], f"published.{title(name)}")
         rows.append(measured(bench.dataset(name), printed))
-    notes = [
-        "An edge is counted once here, whichever way and however often the files list it; self-loops are no edges.",
-        "Half the number of entries of the neighbour lists is the printed number of edges in all three datasets.",
-        "The split is that of the files: test.index, the last 500 of the other labelled nodes, and all before them.",
-    ]
-    return Item(rows, [verdict for row in rows for verdict in judge(row)], notes=notes)
+    verdicts = [verdict for row in rows for verdict in judge(row, bench.recipe)]
+    return Item(rows, verdicts, notes=bench.recipe.said())
 
 
 def measured(dataset: Dataset, printed: Sizes) -> Statistics:
@@ -79,26 +76,22 @@ def measured(dataset: Dataset, printed: Sizes) -> Statistics:
     )
 
 
-def judge(row: Statistics) -> list[Verdict]:
+def judge(row: Statistics, recipe: Recipe) -> list[Verdict]:
     """Three claims for each dataset: its size, its edges, its split."""
-    name, printed = title(row.dataset), row.printed
-    sizes, stated = (
-        f"{one.nodes:,} nodes, {one.classes:,} classes, {one.features:,} features" for one in (row, printed)
-    )
-    edges = f"{row.edges:,} distinct edges"
-    if row.listed == printed.edges != row.edges:
-        edges += (
-            f"; {printed.edges:,} counts {row.listed_twice} of them twice, as the files list them, "
-            f"and {row.self_loops} self-loops"
-        )
-    train, val, test = row.split
-    left = row.nodes - row.unlabelled - val - test
-    split = f"{train:,}/{val}/{test}: of {row.nodes:,} nodes"
-    split += f", {row.unlabelled} without features and label," if row.unlabelled else ""
-    split += f" {val} and {test} leave {left:,} to train on"
-    said = "/".join(f"{part:,}" for part in printed.split)
+    printed, (train, val, test) = row.printed, row.split
+    sizes, stated = ((one.nodes, one.classes, one.features) for one in (row, printed))
+    twice = f"; {printed.edges:,} counts {row.listed_twice} of them twice, as the files list them, and "
+    bare = f", {row.unlabelled} without features and label," if row.unlabelled else ""
+    numbers = {
+        "name": title(row.dataset),
+        "row": row,
+        "listed": f"{twice}{row.self_loops} self-loops" if row.listed == printed.edges != row.edges else "",
+        "stated": "/".join(f"{part:,}" for part in printed.split),
+        "split": f"{train:,}/{val}/{test}: of {row.nodes:,} nodes{bare} {val} and {test}",
+        "left": row.nodes - row.unlabelled - val - test,
+    }
     return [
-        counted(f"{name} has {stated}", sizes, stated, sizes),
-        counted(f"{name} has {printed.edges:,} edges", row.edges, printed.edges, edges),
-        counted(f"{name} is split {said}", row.split, printed.split, split),
+        judged(recipe, "sizes", sizes == stated or None, **numbers),
+        judged(recipe, "edges", row.edges == printed.edges or None, **numbers),
+        judged(recipe, "split", row.split == printed.split or None, **numbers),
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tadropedge.paper.clustered import Contrast, clustered, contrast, spectrum
 from tadropedge.paper.figures import graphs
-from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
+from tadropedge.paper.item import Bench, Item
 from tadropedge.paper.items.fig1 import scores_verdict, words
+from tadropedge.paper.judge import judged
 from tadropedge.publish.wording import listed
 
 ROWS = (Contrast,)
@@ -28,17 +29,7 @@ def run(bench: Bench) -> Item:
             if number == 0 and place < recipe["drawn"]:
                 pictures.append((made, found))
         rows += mine
-        verdicts.append(scores_verdict(mine, f"Weights identify the edges between clusters: {words(setting)}"))
-    caption, text = recipe.published["caption"], recipe.published["text"]
-    verdicts.append(
-        Verdict(
-            f"The example graphs have {listed(text)} clusters",
-            IMPOSSIBLE,
-            f"the text says {listed(text)}, the caption of the figure {listed(caption)}; drawn here as captioned",
-        )
-    )
-    notes = [
-        "The paper does not say how its graphs were made: these are connected block models with few links between.",
-        "The last kind is the paper's own block model of source localisation, of which it draws none.",
-    ]
-    return Item(rows, verdicts, {"examples": graphs.scores(pictures)}, notes)
+        verdicts.append(scores_verdict(mine, recipe, words=words(setting)))
+    said = {name: listed(recipe.published[name]) for name in ("text", "caption")}
+    verdicts.append(judged(recipe, "clusters", None, **said))
+    return Item(rows, verdicts, {"examples": graphs.scores(pictures)}, recipe.said())

@@ -11,6 +11,7 @@ from tadropedge.paper.clustered import Contrast, clustered, contrast, spectrum
 from tadropedge.paper.figures import graphs
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import judged
+from tadropedge.paper.recipe import Recipe
 
 ROWS = (Contrast,)
 ROUNDING = 1e-16
@@ -26,45 +27,35 @@ def run(bench: Bench) -> Item:
         rows.append(contrast(number, made, found, recipe["shown"]))
         if number == 0:
             figures = {"fig1": graphs.modes(made, found, recipe["shown"])}
-    notes = [
-        f"The paper does not say how its graph was made: these are connected block models ({words(recipe['graph'])}).",
-        "The figure shows the first graph; the verdicts are about all of them.",
-    ]
-    return Item(rows, judge(rows, recipe["graph"]["clusters"]), figures, notes)
+    return Item(rows, judge(rows, recipe), figures, recipe.said(words=[{"words": words(recipe["graph"])}]))
 
 
-def judge(rows: Sequence[Contrast], q: int) -> list[Verdict]:
+def judge(rows: Sequence[Contrast], recipe: Recipe) -> list[Verdict]:
     """The three things that Figure 1 is drawn to show."""
+    q = recipe["graph"]["clusters"]
     hits = sum(row.gap_after == q - 1 for row in rows)
-    uniform = np.array([row.uniform for row in rows])
+    uniform = [row.uniform for row in rows]
+    middle = float(np.median(uniform))
     return [
-        judged(
-            f"With {q} clusters there is a gap from λ_{q - 1} to λ_{q}",
-            hits >= GOOD * len(rows),
-            f"it is the largest of the gaps shown in {hits} of {len(rows)} graphs",
-        ),
-        judged(
-            "Each of the first q modes is nearly uniform on each cluster",
-            float(np.median(uniform)) >= GOOD,
-            f"{np.median(uniform):.3f} of the variance of the modes lies between clusters in the median graph, "
-            f"{uniform.min():.3f} in the worst of {len(rows)}",
-        ),
-        scores_verdict(rows, f"Weights are higher on edges between {q} clusters than inside them"),
+        judged(recipe, "gap", hits >= GOOD * len(rows), q=q, before=q - 1, hits=hits),
+        judged(recipe, "uniform", middle >= GOOD, middle=middle, worst=min(uniform)),
+        scores_verdict(rows, recipe, q=q),
     ]
 
 
-def scores_verdict(rows: Sequence[Contrast], claim: str) -> Verdict:
+def scores_verdict(rows: Sequence[Contrast], recipe: Recipe, **numbers: object) -> Verdict:
     """Whether the largest scores stand on the edges between clusters."""
-    auc, top = np.array([row.auc for row in rows]), np.array([row.top for row in rows])
-    ratio = np.median([row.median_between / max(row.median_inside, ROUNDING) for row in rows])
-    share = np.median([row.between / row.edges for row in rows])
+    auc, top = (float(np.median(values)) for values in ([row.auc for row in rows], [row.top for row in rows]))
     return judged(
-        claim,
-        float(np.median(top)) >= GOOD and float(np.median(auc)) >= GOOD,
-        f"an edge between clusters outweighs one inside with probability {np.median(auc):.3f} (worst graph "
-        f"{auc.min():.3f} of {len(rows)}); of as many largest weights as there are edges between clusters, "
-        f"{np.median(top):.1%} are on them, as {share:.1%} of all edges are; the medians differ by a factor of "
-        f"{ratio:.3g}",
+        recipe,
+        "scores",
+        top >= GOOD and auc >= GOOD,
+        auc=auc,
+        worst=min(row.auc for row in rows),
+        top=top,
+        share=np.median([row.between / row.edges for row in rows]),
+        ratio=np.median([row.median_between / max(row.median_inside, ROUNDING) for row in rows]),
+        **numbers,
     )
 
 

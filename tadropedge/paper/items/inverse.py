@@ -9,8 +9,9 @@ import numpy as np
 from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, Trained
 from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.items.accuracy_vs_p import ROWS, Accuracy, rows_of, settings, tables
+from tadropedge.paper.items.accuracy_vs_p import ROWS, Accuracy, rows_of, tables
 from tadropedge.paper.judge import Array, Gap, accuracies, gaps, judged_by_laplacian
+from tadropedge.paper.recipe import Recipe
 from tadropedge.publish.wording import plus_minus
 from tadropedge.search.study import Finished
 
@@ -27,17 +28,17 @@ Gaps = Mapping[str, Gap]  # inverse minus each rival
 
 def run(bench: Bench) -> Item:
     """Three datasets, every p, on the same fresh seeds and splits."""
-    plan = Fixed(strategies=("cdf", INVERSE), keep_probs=bench.recipe["keep_probs"])
+    recipe = bench.recipe
+    plan = Fixed(strategies=("cdf", INVERSE), keep_probs=recipe["keep_probs"])
     work = plan.work(bench)
     rows: list[Accuracy] = []
     found: dict[str, dict[str, Gaps]] = {}
     for group in plan.run(work):
         rows += rows_of(group)
-        found.setdefault(group[0].laplacian, {})[group[0].dataset] = over_p(group)
-    notes = [
-        "Every seed is a fresh start and split, shared by all methods; differences over p are means within a seed."
-    ]
-    return Item(rows, judge(found), draw_accuracy(rows), notes, run=work.run(settings(bench.recipe)))
+        where = group[0].setting
+        found.setdefault(where.laplacian, {})[where.dataset] = over_p(group)
+    counts = ", ".join(f"{name} {count}" for name, count in recipe["seeds"].items())
+    return Item(rows, judge(found, recipe), draw_accuracy(rows), recipe.said(), run=work.run(counts=counts))
 
 
 def over_p(group: Sequence[Trained]) -> Gaps:
@@ -47,17 +48,17 @@ def over_p(group: Sequence[Trained]) -> Gaps:
         averaged: Array = np.mean([accuracies(runs) for runs in all_runs], axis=0)
         return averaged
 
-    inverse = [one for one in group if one.method == INVERSE]
+    inverse = [one for one in group if one.setting.method == INVERSE]
     rivals = {
         "same_p": [one.same_p for one in inverse],
         "same_budget": [one.same_budget for one in inverse],
-        "cdf": [one.runs for one in group if one.method == "cdf"],
+        "cdf": [one.runs for one in group if one.setting.method == "cdf"],
     }
     ours = mean(one.runs for one in inverse)
     return gaps({rival: (ours, mean(all_runs)) for rival, all_runs in rivals.items()})
 
 
-def judge(found: Mapping[str, Mapping[str, Gaps]]) -> list[Verdict]:
+def judge(found: Mapping[str, Mapping[str, Gaps]], recipe: Recipe) -> list[Verdict]:
     """Worst in all datasets, against DropEdge at the same p, and at the same budget; Laplacian by Laplacian."""
     verdicts = []
     for against in (("same_p", "cdf"), ("same_budget", "cdf")):
@@ -70,8 +71,7 @@ def judge(found: Mapping[str, Mapping[str, Gaps]]) -> list[Verdict]:
             ]
             words = f"worst for sure in {worst} of {len(mine)}: {'; '.join(numbers)}"
             judged[laplacian] = (worst == len(mine), words)
-        claim = f"Inverse-TADropEdge is below {RIVALS[against[0]]} and below TADropEdge in all datasets"
-        verdicts.append(judged_by_laplacian(claim, judged, ". "))
+        verdicts.append(judged_by_laplacian(recipe, "worst", judged, ". ", rival=RIVALS[against[0]]))
     return verdicts
 
 

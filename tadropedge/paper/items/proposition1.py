@@ -15,7 +15,7 @@ from torch import Tensor
 from tadropedge.diagnostics import Realizability, alpha_realizable, subspace_distance
 from tadropedge.paper.clustered import Clustered, clustered
 from tadropedge.paper.figures import theory as figures
-from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Verdict
+from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.items.fig1 import words
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error
@@ -83,12 +83,7 @@ def run(bench: Bench) -> Item:
         found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", Draws, piece))
     rows = [row for name, graphs in found.items() for row in summary(name, graphs)]
     pictures = {"proposition1": figures.distances(rows)}
-    notes = [
-        "Shares are of the edges inside clusters for 'inside', of those between for 'between' and 'as many inside'.",
-        "'as many inside' drops the same number of edges as 'between', but inside clusters.",
-        "No distance exceeds √q: a bound above it says nothing. α is infinite where there are more than q components.",
-    ]
-    return Item(rows, judge(rows), pictures, notes, run=journal.run)
+    return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
 
 
 def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: np.random.Generator) -> Tensor:
@@ -150,28 +145,28 @@ def summary(kind: str, graphs: Sequence[Sequence[Draws]]) -> list[Kind]:
 
 
 def _summed(kind: str, records: Sequence[Draws]) -> Kind:
-    distances = [record.distance for record in records]
-    bound = float(np.median([record.bound for record in records]))
-    after = float(np.median([record.alpha_after for record in records]))
+    def of(name: str) -> list[Any]:
+        return [getattr(record, name) for record in records]
+
+    numbers: dict[str, Any] = {name: np.mean(of(name)).item() for name in ("mean_degree", "informative", "infinite")}
+    for name in ("alpha_after", "bound"):
+        median = float(np.median(of(name)))
+        numbers[name] = median if math.isfinite(median) else None
     return Kind(
         kind=kind,
         graphs=len(records),
         dropped=records[0].dropped,
         share=records[0].share,
-        edges=float(np.mean([record.count for record in records])),
-        mean_degree=float(np.mean([record.mean_degree for record in records])),
-        alpha=float(np.median([record.alpha for record in records])),
-        alpha_after=after if math.isfinite(after) else None,
-        bound=bound if math.isfinite(bound) else None,
-        distance=mean_and_error(distances),
-        distances=tuple(distances),
+        edges=float(np.mean(of("count"))),
+        alpha=float(np.median(of("alpha"))),
+        distance=mean_and_error(of("distance")),
+        distances=tuple(of("distance")),
         largest_distance=records[0].largest,
-        subgraphs=sum(record.draws for record in records),
-        checked=sum(record.finite for record in records),
-        violations=sum(record.violations for record in records),
-        informative=float(np.mean([record.informative for record in records])),
-        infinite=float(np.mean([record.infinite for record in records])),
-        tightness=median_of_known([record.tightness for record in records]),
+        subgraphs=sum(of("draws")),
+        checked=sum(of("finite")),
+        violations=sum(of("violations")),
+        tightness=median_of_known(of("tightness")),
+        **numbers,
     )
 
 
@@ -185,73 +180,51 @@ def median_of_known(values: Sequence[float | None]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def judge(rows: Sequence[Kind]) -> list[Verdict]:
+def judge(rows: Sequence[Kind], recipe: Recipe) -> list[Verdict]:
     """The inequality, what it says, and the comparison it is drawn on for."""
     kinds = [grouped(mine, lambda row: row.dropped) for mine in grouped(rows, lambda row: row.kind).values()]
     return [
-        _holds(rows),
-        *(_says(places["inside"]) for places in kinds),
-        *(_moves_less(places["between"], places["as many inside"]) for places in kinds),
-        _matters(rows),
+        _holds(rows, recipe),
+        *(_says(places["inside"], recipe) for places in kinds),
+        *(_moves_less(places["between"], places["as many inside"], recipe) for places in kinds),
+        _matters(rows, recipe),
     ]
 
 
-def _holds(rows: Sequence[Kind]) -> Verdict:
+def _holds(rows: Sequence[Kind], recipe: Recipe) -> Verdict:
     inside = [row for row in rows if row.dropped != "between"]
-    wrong = sum(row.violations for row in inside)
     tight = median_of_known([row.tightness for row in inside])
     said = "" if tight is None else f"; the distance is {tight:.1%} of the bound in the median"
-    return judged(
-        "Dropping edges inside clusters moves the first q modes by at most α + α'",
-        wrong == 0 and tight is not None,
-        f"violated in {wrong} of {_checked(inside)}{said}",
-    )
+    checked = _checked(inside)
+    return judged(recipe, "holds", checked["wrong"] == 0 and tight is not None, said=said, **checked)
 
 
-def _checked(rows: Sequence[Kind]) -> str:
-    """How many subgraphs have a bound that can be violated, and how many have none."""
-    total, finite = sum(row.subgraphs for row in rows), sum(row.checked for row in rows)
-    return f"{finite:,} subgraphs with a finite bound; it is infinite for {total - finite:,} more"
+def _checked(rows: Sequence[Kind]) -> dict[str, int]:
+    """How many subgraphs have a bound that can be violated, how many violate it, and how many have none."""
+    finite, wrong = sum(row.checked for row in rows), sum(row.violations for row in rows)
+    return {"finite": finite, "wrong": wrong, "infinite": sum(row.subgraphs for row in rows) - finite}
 
 
-def _says(inside: Sequence[Kind]) -> Verdict:
+def _says(inside: Sequence[Kind], recipe: Recipe) -> Verdict:
     """Whether the bound is smaller than the largest distance there is."""
-    first, last = inside[0], inside[-1]
     informative = float(np.mean([row.informative for row in inside]))
-    return judged(
-        f"The bound can be small when edges inside clusters are dropped: {first.kind}",
-        informative > 0.5,
-        f"α = {first.alpha:.2f}; α + α' is below √q = {first.largest_distance:.2f}, the largest distance "
-        f"there is, for {informative:.0%} of the subgraphs with {first.share:.0%} to {last.share:.0%} of "
-        "those edges dropped",
-    )
+    return judged(recipe, "says", informative > 0.5, first=inside[0], last=inside[-1], informative=informative)
 
 
-def _matters(rows: Sequence[Kind]) -> Verdict:
-    """The proof holds for edges between clusters word by word, and gives a smaller bound there."""
-    places = grouped(rows, lambda row: row.dropped)
-    between, inside = places["between"], places["as many inside"]
-    pairs = [(out.bound or math.inf, into.bound or math.inf) for out, into in zip(between, inside, strict=True)]
-    smaller = sum(out < into for out, into in pairs)
-    wrong = sum(row.violations for row in between)
-    return Verdict(
-        "The bound validates that edges between clusters matter more than edges inside",
-        IMPOSSIBLE,
-        "the proof never uses that dropped edges lie inside: α + α' also bounds the distance when edges between "
-        f"clusters are dropped ({wrong} violations in {_checked(between)}), and it is the smaller "
-        f"bound of the two in {smaller} of {len(pairs)} settings with as many edges dropped",
-    )
-
-
-def _moves_less(between: Sequence[Kind], inside: Sequence[Kind]) -> Verdict:
+def _moves_less(between: Sequence[Kind], inside: Sequence[Kind], recipe: Recipe) -> Verdict:
     """Whether the modes move less when as many edges are dropped inside as between."""
     pairs = list(zip(between, inside, strict=True))
     gaps = [mean_and_error(np.array(out.distances) - np.array(into.distances)) for out, into in pairs]
     clear = sum(gap.above(CLEAR) for gap in gaps)
     factors = [out.distance.value / max(into.distance.value, ROUNDING) for out, into in pairs]
-    return judged(
-        f"Dropping edges inside clusters moves the first q modes less than dropping as many between: {between[0].kind}",
-        clear == len(factors),
-        f"clearly less at {clear} of {len(factors)} shares; between clusters they move {min(factors):.1f} to "
-        f"{max(factors):.1f} times as far",
-    )
+    numbers = {"clear": clear, "count": len(pairs), "least": min(factors), "most": max(factors)}
+    return judged(recipe, "moves less", clear == len(pairs), kind=between[0].kind, **numbers)
+
+
+def _matters(rows: Sequence[Kind], recipe: Recipe) -> Verdict:
+    """The proof holds for edges between clusters word by word, and gives a smaller bound there."""
+    places = grouped(rows, lambda row: row.dropped)
+    between, inside = places["between"], places["as many inside"]
+    pairs = [(out.bound or math.inf, into.bound or math.inf) for out, into in zip(between, inside, strict=True)]
+    smaller = sum(out < into for out, into in pairs)
+    return judged(recipe, "matters", None, smaller=smaller, count=len(pairs), **_checked(between))

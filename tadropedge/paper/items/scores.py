@@ -11,6 +11,7 @@ import numpy as np
 from tadropedge.paper.figures import graphs as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.judge import Array, judged
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Column, Row, title
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.strategies import auto_gamma
@@ -55,13 +56,8 @@ def run(bench: Bench) -> Item:
         both = np.repeat(np.sort(scores.cpu().numpy()), 2)  # each edge as two pairs, as in the paper
         curves.setdefault(title(name), {})[laplacian] = both
         rows.append(measured(name, laplacian, both, published[title(name)], auto_gamma(scores), q))
-    verdicts = [judge_gamma(row) for row in rows] + [judge_skew(rows)]
-    notes = [
-        "The text means the combinatorial Laplacian D − A; the printed γ fits the normalised one better.",
-        "Where q falls inside a repeated eigenvalue, in one or two small components of CiteSeer, all of it is used.",
-        "Counting each edge as two pairs doubles all counts and changes no share.",
-    ]
-    return Item(rows, verdicts, {"weights": figures.distributions(curves, published)}, notes)
+    pictures = {"weights": figures.distributions(curves, published)}
+    return Item(rows, judge(rows, recipe), pictures, recipe.said())
 
 
 def measured(name: str, laplacian: str, values: Array, gamma: float, knee: float, q: int) -> Distribution:
@@ -86,26 +82,12 @@ def measured(name: str, laplacian: str, values: Array, gamma: float, knee: float
     )
 
 
-def judge_gamma(row: Distribution) -> Verdict:
-    """Whether the curve of sorted scores turns from its floor to its rise within a decade of γ."""
-    return judged(
-        f"{title(row.dataset)}, {row.laplacian} Laplacian: the weights of a small number of edges rise rapidly "
-        f"around γ = {row.gamma:g}",
-        row.gamma / DECADE <= row.knee <= row.gamma * DECADE,
-        f"the curve of sorted weights turns upwards at {row.knee:.1e}, above which are {row.share_above_knee:.2%} of "
-        f"the edges; {row.share_above_gamma:.2%} ({row.above_gamma:,} of {row.entries:,} pairs) have ω ≥ γ; "
-        f"the 98 % quantile is {row.quantile_98:.1e}",
-    )
-
-
-def judge_skew(rows: Sequence[Distribution]) -> Verdict:
-    """Whether most edges have small scores and a few large ones."""
+def judge(rows: Sequence[Distribution], recipe: Recipe) -> list[Verdict]:
+    """Whether each curve of sorted scores turns upwards within a decade of γ, and few edges have large scores."""
     ratios = [row.quantile_99 / max(row.median, np.finfo(float).tiny) for row in rows]
-    said = ", ".join(
-        f"{title(row.dataset)} ({row.laplacian}) {ratio:.0e}" for row, ratio in zip(rows, ratios, strict=True)
-    )
-    return judged(
-        "Most edges have small weights and a small number have large ones",
-        min(ratios) >= 10,
-        f"the 99 % quantile over the median: {said}",
-    )
+    said = [f"{title(row.dataset)} ({row.laplacian}) {ratio:.0e}" for row, ratio in zip(rows, ratios, strict=True)]
+    near = [row.gamma / DECADE <= row.knee <= row.gamma * DECADE for row in rows]
+    return [
+        *(judged(recipe, "gamma", ok, name=title(row.dataset), row=row) for ok, row in zip(near, rows, strict=True)),
+        judged(recipe, "skew", min(ratios) >= 10, said=", ".join(said)),
+    ]

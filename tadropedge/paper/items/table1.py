@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from tadropedge.comparison.comparison import make_rows
 from tadropedge.comparison.results import PaperProtocol
+from tadropedge.comparison.statistics import Honest
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.figures import tables as figures
-from tadropedge.paper.item import Bench, Item
-from tadropedge.paper.items.table1_claims import Result, judge, notes, tables
+from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
+from tadropedge.paper.judge import accuracy, difference, judged_by_laplacian
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.rows import grouped
-from tadropedge.paper.trainings import Search, Work, laboratory, trainings
+from tadropedge.paper.rows import WITHOUT_NAME, Row, grouped, title
+from tadropedge.paper.trainings import Fresh, Search, Work, laboratory, trainings
+from tadropedge.publish.wording import NOTHING, p_value, percent
 from tadropedge.search.engine import Table as Searched
 from tadropedge.search.protocol import Replicates, adaptive
 from tadropedge.search.space import Space
 from tadropedge.spectrum import LAPLACIANS
-
-__all__ = ["ROWS", "run", "tables"]
-
-ROWS = (Result,)
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,14 @@ class Cell:
     layers: int
 
     @property
+    def network(self) -> str:
+        """Backbone and depth."""
+        return f"{self.backbone}-{self.layers}"
+
+    @property
     def name(self) -> str:
         """As ``--part`` names it."""
-        return f"{self.dataset}/{self.backbone}-{self.layers}"
+        return f"{self.dataset}/{self.network}"
 
     def trained(self, recipe: Recipe) -> Cell:
         """The cell whose trainings are this one's: JKNet and IncepGCN of three layers are one function."""
@@ -62,6 +65,29 @@ class Cell:
         if last in LAPLACIANS:
             part = front if laplacian in ("", last) else ""
         return part in (self.dataset, f"{self.dataset}/{self.backbone}", self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Cell, Row):
+    """One method in one cell under both protocols, beside the printed number."""
+
+    method: str
+    laplacian: str | None  # of methods that look at the topology
+    printed: float | None
+    paper_protocol: PaperProtocol
+    short: float | None  # by how much the best trial is below the printed number
+    honest: Honest
+    fresh: Annotated[Fresh, WITHOUT_NAME]
+    settings: dict[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The cell, the method and its Laplacian."""
+        laplacian = f", {self.laplacian}" if self.laplacian else ""
+        return f"{title(self.dataset)} {self.network} {self.method}{laplacian}"
+
+
+ROWS = (Result,)
 
 
 def run(bench: Bench) -> Item:
@@ -85,18 +111,19 @@ def run(bench: Bench) -> Item:
                     found.append(_rows(recipe, cell, search, laplacian, *both))
             rows += [row for some in found for row in some]
             finished += len(found) == len(recipe["laplacians"])
-    return Item(
-        rows,
-        judge(rows, recipe),
-        figures.draw_table1(rows),
-        [*notes(rows, recipe), *_speed(work, cells)],
-        complete=finished == len(cells),
-        run={
-            "cells": f"{finished * len(recipe['methods'])} of {_published_cells(recipe)}",
-            **work.run(_settings(recipe)),
-            "seconds_of": _seconds(work, cells),
-        },
+    seeds = ", ".join(f"{dataset} {least} to {most}" for dataset, (least, most) in recipe["seeds"].items())
+    tested = "".join(f"; {name} is tested on {count:,} nodes there" for name, count in recipe["test_nodes"].items())
+    told = {
+        "cells": f"{finished * len(recipe['methods'])} of {_published_cells(recipe)}",
+        **work.run(counts=seeds + tested),
+        "seconds_of": _seconds(work, cells),
+    }
+    notes = recipe.said(
+        test_nodes=[{"name": title(name), "count": count} for name, count in recipe["test_nodes"].items()],
+        short=[{"row": row} for row in rows if row.short is not None and row.short > recipe["tolerance"]],
+        speed=_speed(work, cells),
     )
+    return Item(rows, judge(rows, recipe), figures.draw_table1(rows), notes, finished == len(cells), told)
 
 
 def all_cells(recipe: Recipe) -> list[Cell]:
@@ -182,9 +209,7 @@ def _rows(
         found = round(row.paper_protocol.best_test, 6)
         rows.append(
             Result(
-                dataset=cell.dataset,
-                backbone=cell.backbone,
-                layers=cell.layers,
+                **vars(cell),
                 method=row.method,
                 laplacian=laplacian if adaptive(row.method) else None,
                 printed=printed,
@@ -213,13 +238,7 @@ def _published_cells(recipe: Recipe) -> int:
     return depths * len(recipe["methods"])
 
 
-def _settings(recipe: Recipe) -> str:
-    seeds = ", ".join(f"{dataset} {least} to {most}" for dataset, (least, most) in recipe["seeds"].items())
-    tested = "".join(f"; {name} is tested on {count:,} nodes there" for name, count in recipe["test_nodes"].items())
-    return f"{recipe['trials']} trials of {recipe['epochs']} epochs a method; fresh seeds and splits: {seeds}{tested}"
-
-
-def _speed(work: Work, cells: Sequence[Cell]) -> list[str]:
+def _speed(work: Work, cells: Sequence[Cell]) -> list[dict[str, object]]:
     """How long the printed table's share of the work took: the search with the first Laplacian."""
     recipe, clock = work.bench.recipe, work.journal.seconds
     laplacian = recipe["laplacians"][0]
@@ -229,10 +248,7 @@ def _speed(work: Work, cells: Sequence[Cell]) -> list[str]:
         return []
     count = len(networks) * len(recipe["methods"]) * recipe["trials"]
     together = sum(sum(phases.values()) for phases in clock.values())
-    return [
-        f"The search with the {laplacian} Laplacian, {count:,} trainings of {recipe['epochs']} epochs, took "
-        f"{sum(filter(None, seconds)):,.0f} s; with the other Laplacian and all fresh trainings {together:,.0f} s."
-    ]
+    return [{"laplacian": laplacian, "count": count, "seconds": sum(filter(None, seconds)), "together": together}]
 
 
 def _seconds(work: Work, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
@@ -247,3 +263,100 @@ def _seconds(work: Work, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
                 label = f"{phase}, {laplacian}"
                 sums[label] = sums.get(label, 0.0) + seconds
     return {dataset: {label: round(seconds, 1) for label, seconds in sums.items()} for dataset, sums in total.items()}
+
+
+def judge(rows: Sequence[Result], recipe: Recipe) -> list[Verdict]:
+    """One verdict per dataset on its printed numbers, then the claim under both protocols."""
+    there = grouped(rows, lambda row: row.dataset)
+    # Methods that look at the topology have a row for each Laplacian.
+    each = sum(len(recipe["laplacians"]) if adaptive(method) else 1 for method in recipe["methods"])
+    whole = {name: len(there.get(name, [])) == len(cells) * each for name, cells in recipe["cells"].items()}
+    # A claim on all cells is judged when all are there.
+    reached = [_reached(mine, name, recipe) for name, mine in there.items() if whole[name]]
+    if not rows or not all(whole.values()):
+        return reached
+    once = _distinct(rows)
+    return [*reached, _better_at_best(once, recipe), _better_honestly(once, recipe)]
+
+
+def _distinct(rows: Sequence[Result]) -> list[Result]:
+    """The rows without IncepGCN of 3 layers where JKNet of 3 layers, the same function, has the same results."""
+
+    def content(row: Result) -> tuple[Any, ...]:
+        return (row.dataset, row.method, row.laplacian, row.paper_protocol, row.honest)
+
+    known = [content(row) for row in rows if row.network == "jknet-3"]
+    return [row for row in rows if row.network != "incepgcn-3" or content(row) not in known]
+
+
+def _reached(rows: Sequence[Result], dataset: str, recipe: Recipe) -> Verdict:
+    """Whether all printed numbers are reached with one of the two Laplacians."""
+    tolerance = recipe["tolerance"]
+    known = [(row.short, row) for row in rows if row.short is not None]
+    found = {}
+    for laplacian in recipe["laplacians"]:
+        mine = [(short, row) for short, row in known if row.laplacian in (None, laplacian)]
+        low = sum(short > tolerance for short, _ in mine)
+        most, worst = max(mine, key=lambda pair: pair[0], default=(0.0, None))
+        least = f", the lowest {100 * most:.1f} points short ({worst.words})" if worst is not None and most > 0 else ""
+        found[laplacian] = (low == 0, f"{len(mine) - low} of {len(mine)} cells{least}")
+    cases = grouped(known, lambda pair: (pair[1].network, pair[1].method)).values()
+    good = sum(min(short for short, _ in case) <= tolerance for case in cases)
+    return judged_by_laplacian(recipe, "reached", found, name=title(dataset), good=good, count=len(cases))
+
+
+def _better_at_best(rows: Sequence[Result], recipe: Recipe) -> Verdict:
+    """The claim as the paper tests it: the best of the trials against DropEdge's best."""
+    base = {(row.dataset, row.network): row.paper_protocol.best_test for row in rows if row.method == "dropedge"}
+    found = {}
+    for laplacian in recipe["laplacians"]:
+        groups = grouped((row for row in rows if row.laplacian == laplacian), lambda row: row.method)
+        wins = {
+            method: [row.paper_protocol.best_test > base.get((row.dataset, row.network), 1.0) for row in mine]
+            for method, mine in groups.items()
+        }
+        said = ", ".join(f"{method} in {sum(above)} of {len(above)}" for method, above in wins.items())
+        found[laplacian] = (bool(wins) and all(map(all, wins.values())), said)
+    return judged_by_laplacian(recipe, "better", found)
+
+
+def _better_honestly(rows: Sequence[Result], recipe: Recipe) -> Verdict:
+    """The claim under fresh seeds and splits, against DropEdge at the same budget."""
+    found = {}
+    for laplacian in recipe["laplacians"]:
+        mine = [row.honest.outcome for row in rows if row.laplacian == laplacian]
+        better, worse, undecided = (mine.count(outcome) for outcome in ("better", "worse", "undecided"))
+        failed = len(mine) - better - worse - undecided
+        words = f"better in {better}, worse in {worse}, undecided in {undecided} of {len(mine)}"
+        found[laplacian] = (0 < better == len(mine), words + (f", failed in {failed}" if failed else ""))
+    ends = [(row.honest.difference_low, row.honest.difference_high) for row in rows]
+    widths = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
+    precision = f"largest half-width {100 * max(widths):.2f} points" if widths else "no interval"
+    return judged_by_laplacian(recipe, "honestly", found, precision=precision, wanted=100 * recipe["half_width"])
+
+
+def tables(rows: Sequence[Result]) -> list[Table]:
+    """Both protocols, dataset by dataset."""
+    which: Cells[Result] = {
+        "network": lambda row: row.network,
+        "method": lambda row: row.method,
+        "Laplacian": lambda row: row.laplacian or NOTHING,
+    }
+    paper: Cells[Result] = {
+        "printed (%)": lambda row: percent(row.printed, 1),
+        "measured (%)": lambda row: percent(row.paper_protocol.best_test, 1),
+        "short (points)": lambda row: f"{100 * row.short:.1f}" if row.short else NOTHING,
+    }
+    honest: Cells[Result] = {
+        "accuracy (%)": lambda row: accuracy(row.honest),
+        "above DropEdge (points)": lambda row: difference(row.honest),
+        "p-value": lambda row: p_value(row.honest.p_value),
+        "seeds": lambda row: str(row.honest.seeds),
+    }
+    made = []
+    for dataset, mine in grouped(rows, lambda row: title(row.dataset)).items():
+        best = f"best test accuracy of {max(row.paper_protocol.trials for row in mine)} trials"
+        mean = "mean over fresh seeds and splits, 95 % intervals"
+        made.append(table_of(f"{dataset}, paper protocol: {best}", mine, {**which, **paper}))
+        made.append(table_of(f"{dataset}, honest protocol: {mean}", mine, {**which, **honest}))
+    return made

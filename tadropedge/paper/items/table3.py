@@ -14,9 +14,8 @@ import numpy as np
 from tadropedge.comparison.statistics import Honest, honest_rows, verdict
 from tadropedge.data import SourceLocalization, bayes_accuracy
 from tadropedge.paper.figures import tables as figures
-from tadropedge.paper.item import IMPOSSIBLE, Bench, Item, Table, Verdict
-from tadropedge.paper.items.table1_claims import accuracy, difference
-from tadropedge.paper.judge import CLEAR, judged, mean_and_error
+from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
+from tadropedge.paper.judge import CLEAR, accuracy, difference, judged, mean_and_error
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, grouped
 from tadropedge.paper.trainings import Search, Work, laboratory, rounded, trainings
@@ -70,17 +69,8 @@ def run(bench: Bench) -> Item:
                 best[method].append(row.test_accuracy)
         bounds = [bayes_accuracy(graph, noise) for graph in graphs]
         rows += _rows(recipe, noise, best, fresh, bounds)
-    notes = [
-        "The Bayes bound is the accuracy of the classifier that knows the graph, the sources and the noise.",
-        "The unit is a graph: intervals speak of new graphs of the same kind.",
-        f"Noise is a standard deviation: {_deviation('stated'):g} as stated, {_deviation('calibrated'):g} calibrated "
-        "so that the tuned model without dropping scores about what the paper prints.",
-    ]
-    settings = (
-        f"{recipe['graphs']} graphs, {recipe['trials']} trials of {recipe['epochs']} epochs a method and "
-        f"{recipe['seeds']} fresh seeds and splits on each"
-    )
-    return Item(rows, judge(rows), {"table3": figures.noises(rows)}, notes, run=work.run(settings))
+    notes = recipe.said(noise=[{noise: _deviation(noise) for noise in ("stated", "calibrated")}])
+    return Item(rows, judge(rows, recipe), {"table3": figures.noises(rows)}, notes, run=work.run())
 
 
 def _search(bench: Bench, noise: str, graph: int) -> Search:
@@ -147,68 +137,57 @@ def graph_means(fresh: Replicates, method: str) -> tuple[float, float]:
     return (float(values[used].mean()), float(reference[used].mean())) if used.any() else (np.nan, np.nan)
 
 
-def judge(rows: Sequence[Localized]) -> list[Verdict]:
+def judge(rows: Sequence[Localized], recipe: Recipe) -> list[Verdict]:
     """Whether the printed numbers can be reached, and whether TADropEdge outperforms DropEdge where they can."""
     verdicts = []
     for noise, group in grouped(rows, lambda row: row.noise).items():
         mine = {row.method: row for row in group}
-        verdicts.append(_reachable(mine, noise))
+        verdicts.append(_reachable(mine, noise, recipe))
         if noise != "stated":
-            verdicts += [_better_at_best(mine, noise), _better_honestly(mine, noise)]
+            verdicts += [_better_at_best(mine, noise, recipe), _better_honestly(mine, noise, recipe)]
     return verdicts
 
 
-def _reachable(mine: Mapping[str, Localized], noise: str) -> Verdict:
+def _reachable(mine: Mapping[str, Localized], noise: str, recipe: Recipe) -> Verdict:
     first = next(iter(mine.values()))
     printed = {method: row.printed for method, row in mine.items() if row.printed is not None}
-    low = min(printed.values())
-    numbers = ", ".join(f"{method} {mine[method].best_mean:.3f} ({value:.3f})" for method, value in printed.items())
-    bound = f"{first.bayes:.3f} ({first.bayes_low:.3f} to {first.bayes_high:.3f} over {first.graphs} graphs)"
-    claim = f"accuracies of {low:.3f} to {max(printed.values()):.3f} with the {noise} noise ({first.deviation:g})"
-    measured = f"best of {first.trials} trials, averaged over graphs, measured (printed): {numbers}"
-    if noise == "stated" and first.bayes < low:
-        reason = f"the Bayes-optimal classifier scores {bound}, below every printed accuracy ({low:.3f} or more)"
-        return Verdict(claim, IMPOSSIBLE, f"{reason}; {measured}")
+    low, high = min(printed.values()), max(printed.values())
+    said = ", ".join(f"{method} {mine[method].best_mean:.3f} ({value:.3f})" for method, value in printed.items())
     reached = all(mine[method].best_mean >= value - TOLERANCE for method, value in printed.items())
-    return judged(claim, reached, f"Bayes bound {bound}; {measured}")
+    impossible = noise == "stated" and first.bayes < low
+    claim = "impossible" if impossible else "reached"
+    return judged(recipe, claim, None if impossible else reached, row=first, low=low, high=high, said=said)
 
 
-def _better_at_best(mine: Mapping[str, Localized], noise: str) -> Verdict:
+def _better_at_best(mine: Mapping[str, Localized], noise: str, recipe: Recipe) -> Verdict:
     """Best trial against best trial on the same graphs; a mean over graphs has an error, and has to be clear of it."""
     best = {method: np.array(row.best_by_graph, dtype=np.float64) for method, row in mine.items()}
     base = best["dropedge"]
     gaps = {method: mean_and_error(values - base) for method, values in best.items() if adaptive(method)}
     said = ", ".join(f"{method} {points(gap.value)} ± {100 * CLEAR * gap.error:.2f}" for method, gap in gaps.items())
-    return judged(
-        f"TADropEdge outperforms DropEdge ({noise} noise, paper protocol averaged over graphs)",
-        all(gap.above(CLEAR) for gap in gaps.values()),
-        f"points above DropEdge's {percent(float(base.mean()))} %, with {CLEAR:g} standard errors: {said}",
-    )
+    numbers = {"base": percent(float(base.mean())), "clear": CLEAR, "said": said}
+    return judged(recipe, "better", all(gap.above(CLEAR) for gap in gaps.values()), noise=noise, **numbers)
 
 
-def _better_honestly(mine: Mapping[str, Localized], noise: str) -> Verdict:
+def _better_honestly(mine: Mapping[str, Localized], noise: str, recipe: Recipe) -> Verdict:
     honest = {method: row.honest for method, row in mine.items() if adaptive(method)}
-    return judged(
-        f"TADropEdge outperforms DropEdge ({noise} noise, honest protocol, same expected number of kept edges)",
-        all(one.outcome == "better" for one in honest.values()),
-        verdict(honest),
-    )
+    better = all(one.outcome == "better" for one in honest.values())
+    return judged(recipe, "honestly", better, noise=noise, said=verdict(honest))
 
 
 def tables(rows: Sequence[Localized]) -> list[Table]:
     """One table per noise."""
-    columns = (
-        *("method", "printed (%)", "best trial, mean over graphs (%)", "best graph (%)", "honest mean (%)"),
-        *("above DropEdge (points)", "Bayes bound (%)"),
-    )
-    shown = []
-    for noise, mine in grouped(rows, lambda row: row.noise).items():
-        cells = [
-            [
-                *(row.method, percent(row.printed, 1), percent(row.best_mean), percent(row.best_of_graphs, 1)),
-                *(accuracy(row.honest), difference(row.honest), percent(row.bayes, 1)),
-            ]
-            for row in mine
-        ]
-        shown.append(Table(f"{noise} noise ({mine[0].deviation:g}), {mine[0].graphs} graphs", columns, cells))
-    return shown
+    columns: Cells[Localized] = {
+        "method": lambda row: row.method,
+        "printed (%)": lambda row: percent(row.printed, 1),
+        "best trial, mean over graphs (%)": lambda row: percent(row.best_mean),
+        "best graph (%)": lambda row: percent(row.best_of_graphs, 1),
+        "honest mean (%)": lambda row: accuracy(row.honest),
+        "above DropEdge (points)": lambda row: difference(row.honest),
+        "Bayes bound (%)": lambda row: percent(row.bayes, 1),
+    }
+    groups = grouped(rows, lambda row: (row.noise, row.deviation, row.graphs))
+    return [
+        table_of(f"{noise} noise ({deviation:g}), {graphs} graphs", mine, columns)
+        for (noise, deviation, graphs), mine in groups.items()
+    ]

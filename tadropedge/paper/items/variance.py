@@ -20,6 +20,7 @@ from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error
+from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import INLINED, Measured, Number, Row, grouped, title
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import ShiftOperator
@@ -28,6 +29,7 @@ from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import make_task
 
 WORDS = {"variance": "output variance", "deviation": "mean squared distance from the output on the whole graph"}
+Terms = Callable[[Tensor], tuple[Array, Array]]  # of the variance and of the deviation, one for each subgraph
 NEAR = 0.05  # how far a reduction may lie from the printed one
 
 
@@ -90,84 +92,71 @@ def run(bench: Bench) -> Item:
             dataset.graph, dataset.num_classes, laplacian=recipe["laplacian"], cache_dir=bench.cache_dir
         )
         for normalization in recipe["normalizations"]:
-            meter = Meter(bench, dataset, normalization)
+            terms = meter(bench, dataset, normalization)
+            measured = partial(measure, recipe, dataset, normalization, scores, terms)
             for p in recipe["keep_probs"]:
                 bench.report(f"{name}, {normalization}", done, total)
-                rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(meter.rows, p, scores))
+                rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(measured, p))
                 done += 1
     pictures = {what: figures.variances(rows, what, words) for what, words in WORDS.items()}
-    notes = [
-        "At the same p an adaptive strategy keeps more edges than DropEdge; at the same budget DropEdge keeps as many.",
-        f"{recipe['samples']} subgraphs, {recipe['starts']} random starts of a GCN with {recipe['layers']} layers of "
-        f"{recipe['hidden']}; all methods see the same coins; weights from the {recipe['laplacian']} Laplacian.",
-    ]
-    return Item(rows, judge(rows, recipe.published), pictures, notes, run=journal.run)
+    return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
 
 
-class Meter:
-    """Measures the output variance of untrained networks on one dataset."""
+def meter(bench: Bench, dataset: Dataset, normalization: str) -> Terms:
+    """A function from keep probabilities ``[M]`` to the terms of both quantities, averaged over untrained networks."""
+    recipe, task = bench.recipe, make_task(dataset)
+    features = task.inputs()
+    network = task.network(Architecture("gcn", recipe["layers"], recipe["hidden"]), [Trial()])
+    assert isinstance(network, GCN)
+    starts = range(bench.seed, bench.seed + recipe["starts"])
+    untrained = [network.initial([start], dataset.device) for start in starts]
+    settings = {
+        "samples": recipe["samples"],
+        "seed": bench.seed,
+        "normalization": normalization,
+        "batch": recipe["batch"],
+    }
 
-    def __init__(self, bench: Bench, dataset: Dataset, normalization: str) -> None:
-        self.bench, self.dataset, self.normalization = bench, dataset, normalization
-        recipe = bench.recipe
-        starts = range(bench.seed, bench.seed + recipe["starts"])
-        task = make_task(dataset)
-        self.features = task.inputs()
-        network = task.network(Architecture("gcn", recipe["layers"], recipe["hidden"]), [Trial()])
-        assert isinstance(network, GCN)
-        self.network = network
-        self.parameters = [self.network.initial([start], dataset.device) for start in starts]
+    def outputs(parameters: dict[str, Tensor], shift: ShiftOperator) -> Tensor:
+        # One set of parameters and one X W for all subgraphs: the trials axis is that of the operators.
+        operator = Sparse(shift.pattern.places, shift.values, shift.symmetric)
+        return network.logits(parameters, features, [operator])
 
-    def terms(self, prob: Tensor) -> tuple[Array, Array]:
-        """The terms of the variance and of the deviation from the whole graph, averaged over the starts."""
-        found = []
-        for parameters in self.parameters:
-
-            def outputs(shift: ShiftOperator, parameters: dict[str, Tensor] = parameters) -> Tensor:
-                # One set of parameters and one X W for all subgraphs: the trials axis is that of the operators.
-                operator = Sparse(shift.pattern.places, shift.values, shift.symmetric)
-                return self.network.logits(parameters, self.features, [operator])
-
-            recipe = self.bench.recipe
-            found.append(
-                output_variance(
-                    outputs,
-                    self.dataset.graph,
-                    prob,
-                    samples=recipe["samples"],
-                    seed=self.bench.seed,
-                    normalization=self.normalization,
-                    batch=recipe["batch"],
-                )
-            )
+    def terms(prob: Tensor) -> tuple[Array, Array]:
+        graph = dataset.graph
+        found = [output_variance(partial(outputs, each), graph, prob, **settings) for each in untrained]
         variance = torch.stack([each.terms for each in found]).mean(dim=0)
         deviation = torch.stack([each.deviations for each in found]).mean(dim=0)
         return variance.numpy(), deviation.numpy()
 
-    def rows(self, p: float, scores: Tensor) -> list[Spread]:
-        """One row for each strategy at p, beside DropEdge at p and DropEdge with the same budget."""
-        recipe = self.bench.recipe
-        dropedge = self.terms(torch.full_like(scores, p))
-        gamma: float | str = "auto" if self.dataset.gamma is None else self.dataset.gamma
-        rows = []
-        for strategy in recipe["strategies"]:
-            prob = keep_probabilities(scores, keep_prob=p, strategy=strategy, gamma=gamma)
-            kept = float(prob.mean())
-            mine, level = self.terms(prob), self.terms(torch.full_like(prob, kept))
-            variance, deviation = (Quantity.of(*terms) for terms in zip(mine, dropedge, level, strict=True))
-            rows.append(
-                Spread(
-                    dataset=self.dataset.name,
-                    normalization=self.normalization,
-                    laplacian=recipe["laplacian"],
-                    strategy=strategy,
-                    keep_prob=p,
-                    kept_share=kept,
-                    variance=variance,
-                    deviation=deviation,
-                )
+    return terms
+
+
+def measure(
+    recipe: Recipe, dataset: Dataset, normalization: str, scores: Tensor, terms: Terms, p: float
+) -> list[Spread]:
+    """One row for each strategy at p, beside DropEdge at p and DropEdge with the same budget."""
+    dropedge = terms(torch.full_like(scores, p))
+    gamma: float | str = "auto" if dataset.gamma is None else dataset.gamma
+    rows = []
+    for strategy in recipe["strategies"]:
+        prob = keep_probabilities(scores, keep_prob=p, strategy=strategy, gamma=gamma)
+        kept = float(prob.mean())
+        all_terms = zip(terms(prob), dropedge, terms(torch.full_like(prob, kept)), strict=True)
+        variance, deviation = (Quantity.of(*each) for each in all_terms)
+        rows.append(
+            Spread(
+                dataset=dataset.name,
+                normalization=normalization,
+                laplacian=recipe["laplacian"],
+                strategy=strategy,
+                keep_prob=p,
+                kept_share=kept,
+                variance=variance,
+                deviation=deviation,
             )
-        return rows
+        )
+    return rows
 
 
 def reduction(mine: Array, other: Array) -> Measured:
@@ -182,15 +171,15 @@ def reduction(mine: Array, other: Array) -> Measured:
     return Measured(float(1 - ratio), float(spread.std(ddof=1) / len(spread) ** 0.5))
 
 
-def judge(rows: Sequence[Spread], published: Mapping[str, float]) -> list[Verdict]:
+def judge(rows: Sequence[Spread], recipe: Recipe) -> list[Verdict]:
     """The printed strategy is cdf, and the printed quantity the variance; the others are beside it in the rows."""
     cdf = [row for row in rows if row.strategy == "cdf" and row.normalization == rows[0].normalization]
     groups = by_dataset(cdf)
     return [
-        _rises(groups),
-        *(_reduces(groups, what, how) for what in WORDS for how in HOW),
-        *(_printed(groups.get(name, []), name, printed) for name, printed in published.items()),
-        *(_grows(groups, what) for what in WORDS),
+        _rises(groups, recipe),
+        *(_reduces(groups, what, how, recipe) for what in WORDS for how in HOW),
+        *(_printed(groups.get(name, []), name, recipe) for name in recipe.published),
+        *(_grows(groups, what, recipe) for what in WORDS),
     ]
 
 
@@ -211,7 +200,7 @@ def falls(groups: Mapping[str, Sequence[Spread]], of: Callable[[Spread], Measure
     )
 
 
-def _rises(groups: Mapping[str, Sequence[Spread]]) -> Verdict:
+def _rises(groups: Mapping[str, Sequence[Spread]], recipe: Recipe) -> Verdict:
     """Whether DropEdge's variance falls with p, by more than its errors."""
 
     def of(row: Spread) -> Measured:
@@ -222,53 +211,35 @@ def _rises(groups: Mapping[str, Sequence[Spread]]) -> Verdict:
         top = max(mine, key=lambda row: of(row).value)
         three = (f"{of(row).value:.3g} at p = {row.keep_prob:g}" for row in (mine[0], top, mine[-1]))
         said.append(f"{name} {', '.join(three)}")
-    return judged(
-        "The variance of DropEdge increases as p decreases",
-        falls(groups, of),
-        f"smallest p, the p of the largest variance, largest p: {', '.join(said)}; with few edges left there is little "
-        "to vary",
-    )
+    return judged(recipe, "rises", falls(groups, of), said=", ".join(said))
 
 
-def _reduces(groups: Mapping[str, Sequence[Spread]], what: str, how: str) -> Verdict:
+def _reduces(groups: Mapping[str, Sequence[Spread]], what: str, how: str, recipe: Recipe) -> Verdict:
     """Whether cdf has less of it than DropEdge at every p of every dataset."""
     found = {name: [row.quantity(what).reduction(how) for row in mine] for name, mine in groups.items()}
     every = list(itertools.chain(*found.values()))
     less, more = sum(one.above(CLEAR) for one in every), sum(one.below(CLEAR) for one in every)
     spans = [f"{n} {min(r.value for r in mine):+.1%} to {max(r.value for r in mine):+.1%}" for n, mine in found.items()]
-    return judged(
-        f"TADropEdge-CDF reduces the {WORDS[what]}, beside DropEdge {HOW[how]}",
-        less == len(every),
-        f"less in {less} and more in {more} of {len(every)} settings, by {CLEAR:g} standard errors; "
-        f"reductions: {', '.join(spans)}",
-    )
+    numbers = {"what": WORDS[what], "how": HOW[how], "less": less, "more": more, "clear": CLEAR}
+    return judged(recipe, "reduces", less == len(every), count=len(every), said=", ".join(spans), **numbers)
 
 
-def _share(one: Measured, sign: str = "") -> str:
-    return f"{one.value:{sign}.1%} ± {one.error:.1%}"
-
-
-def _printed(mine: Sequence[Spread], name: str, printed: float) -> Verdict:
+def _printed(mine: Sequence[Spread], name: str, recipe: Recipe) -> Verdict:
     """Whether the reduction at the same p ends at the printed one."""
     first, best = mine[0], max(mine, key=lambda row: row.variance.reduction_same_p.value)
-    return judged(
-        f"At the same p the variance on {name} falls by more the smaller p is, by {printed:.0%} at most",
-        best is first and abs(best.variance.reduction_same_p.value - printed) <= NEAR,
-        f"{_share(first.variance.reduction_same_p, '+')} at the smallest p = {first.keep_prob:g}, and at most "
-        f"{_share(best.variance.reduction_same_p, '+')}, at p = {best.keep_prob:g}, where cdf keeps "
-        f"{best.kept_share:.2f} of the edges; beside DropEdge with that budget "
-        f"{best.variance.reduction_same_budget.value:+.1%}",
-    )
+    printed = recipe.published[name]
+    holds = best is first and abs(best.variance.reduction_same_p.value - printed) <= NEAR
+    return judged(recipe, "printed", holds, name=name, printed=printed, first=first, best=best)
 
 
-def _grows(groups: Mapping[str, Sequence[Spread]], what: str) -> Verdict:
+def _grows(groups: Mapping[str, Sequence[Spread]], what: str, recipe: Recipe) -> Verdict:
     """Whether the reduction at the same p falls with p, by more than its errors."""
 
     def of(row: Spread) -> Measured:
         return row.quantity(what).reduction_same_p
 
-    said = [
-        f"{name} " + " and ".join(f"{_share(of(row))} at p = {row.keep_prob:g}" for row in (mine[0], mine[-1]))
-        for name, mine in groups.items()
-    ]
-    return judged(f"The reduction of the {WORDS[what]} increases with decreasing p", falls(groups, of), ", ".join(said))
+    def shown(row: Spread) -> str:
+        return f"{of(row).value:.1%} ± {of(row).error:.1%} at p = {row.keep_prob:g}"
+
+    said = ", ".join(f"{name} {shown(mine[0])} and {shown(mine[-1])}" for name, mine in groups.items())
+    return judged(recipe, "grows", falls(groups, of), what=WORDS[what], said=said)
