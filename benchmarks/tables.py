@@ -1,4 +1,4 @@
-"""The tables of README and docs, made from the files in results/.
+"""Write the tables of README and docs from the files in results/.
 
 Run after a benchmark: python benchmarks/tables.py
 """

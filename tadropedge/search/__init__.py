@@ -1,4 +1,4 @@
-"""Search: a declared space of hyper-parameters, Optuna studies that survive a kill, the two protocols."""
+"""Search: a declared space of hyper-parameters, Optuna studies that can be resumed, and the two protocols."""
 
 from tadropedge.search.engine import run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, choose, honest, paper
