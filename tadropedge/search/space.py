@@ -177,7 +177,7 @@ def trial(space: Space, seed: int, i: int, method: str) -> Trial:
     return Trial.of(method, seed=search_seed(seed, i), **space.draw(seed, i))
 
 
-# Training seeds have 31 bits, and the top one separates the two phases: no replicate repeats the seed of a search trial.
+# Training seeds have 31 bits; the top one separates the two phases, so no replicate repeats the seed of a search trial.
 def search_seed(seed: int, i: int) -> int:
     """The training seed of search trial ``i``: below 2³⁰."""
     return _word(seed, i, "seed") >> 34

@@ -28,7 +28,7 @@ def signals(*shape):
 class NormalizationContract:
     """Subclass it with the name; the dense formula is in ``tests/dense.py``, or override :meth:`formula`.
 
-    ``symmetric``: whether S is symmetric for a mask of edges; ``directed``: whether directions may have their own masks;
+    ``symmetric``: whether S is, for a mask of edges; ``directed``: whether directions may have different masks;
     ``smooth``: whether the whole formula is differentiated; ``alone``: the diagonal entry of a node without edges. A
     function ``normalize`` is registered under the name while the tests run.
     """
