@@ -1,4 +1,4 @@
-"""Weights of Cora, CiteSeer and PubMed against a dense float64 eigen-decomposition.
+"""Edge scores of Cora, CiteSeer and PubMed against a dense float64 eigen-decomposition.
 
 PubMed's dense solution takes minutes and 7 GB, so this is not part of the tests; they check Cora and CiteSeer the
 same way. Run: python benchmarks/accuracy.py [--out FILE]

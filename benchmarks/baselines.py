@@ -1,8 +1,8 @@
 """Seconds and peak memory of one training of each method on Cora and PubMed, beside our two-layer GCN, in one run.
 
-Every training runs in a process of its own, so that its peak is its own, and with the defaults of its method: an epoch
+Every training runs in its own process, so that its peak memory is its own, with the defaults of its method: an epoch
 is a pass over the training nodes (at most four mini-batches) and an evaluation on the whole graph. The first epoch,
-which sets up and compiles, is timed apart. On a CPU the peak is that of the process, PyTorch and the dataset included,
+which sets up and compiles, is timed separately. On a CPU the peak is that of the process with PyTorch and the dataset,
 and ``base_mb`` is what it holds before the training; on a GPU it is what PyTorch allocated. ``seconds_400_scaled`` is
 what 400 epochs would take.
 
@@ -67,7 +67,7 @@ def measured(graph: str, method: str, device: str, epochs: int, root: Path) -> d
 
 
 def rows(device: str, epochs: int, root: Path, quick: bool) -> Iterator[dict[str, Any]]:
-    """Every training in a process of its own; ``quick`` tries the code at tiny size."""
+    """Every training in its own process; ``quick`` tries the code at tiny size."""
     for graph in GRAPHS[:1] if quick else GRAPHS:
         reference = None
         for method in METHODS:

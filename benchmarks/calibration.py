@@ -1,7 +1,7 @@
 """The noise of source localisation at which the tuned model without edge dropping scores what the paper prints.
 
-For each noise: twelve graphs, on each the best of sixty settings by validation accuracy, its test accuracy, and the
-Bayes-optimal accuracy beside it. A GPU is advised.
+For each noise and each of twelve graphs: the test accuracy of the best of sixty settings by validation accuracy, beside
+the Bayes-optimal accuracy. A GPU is advised.
 
     python benchmarks/calibration.py [--device cuda] [--graphs 12] [--epochs 300] [--out FILE]
 """

@@ -1,7 +1,7 @@
 """One training epoch's mask and normalised operator: ours against PyTorch Geometric's, in one run.
 
 Ours: ``sample_edges`` and ``shift_operator`` on the fixed pattern. PyG's: ``dropout_edge(force_undirected=True)`` and
-``gcn_norm``. The two take turns, and the ratio is of their medians.
+``gcn_norm``. The two take turns, and the ratio is that of their medians.
 
     python benchmarks/sampling.py [--device cuda] [--out FILE]
 """
@@ -33,7 +33,7 @@ def graphs(root: Path) -> Iterator[tuple[str, tde.Graph, int]]:
 
 
 def medians(calls: list[Callable[[int], object]], repeat: int, device: str) -> list[float]:
-    """Median seconds of each call; the calls take turns, so that a noisy moment meets all of them."""
+    """Median seconds of each call; the calls take turns, so noise affects all of them."""
     seconds: list[list[float]] = [[] for _ in calls]
     for epoch in range(repeat + 5):
         for place, call in enumerate(calls):

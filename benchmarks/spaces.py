@@ -1,6 +1,6 @@
 """What else was tried where cells of Table 1 fall short of the printed number: other search spaces, other rules.
 
-Each attempt is the search of Table 1's paper protocol (100 trials of 400 epochs a strategy, the dataset's own split)
+Each attempt is the search of Table 1's paper protocol (100 trials of 400 epochs per strategy, the dataset's own split)
 with one thing changed. A row holds the best test accuracy, how far it is from the printed number, and the mean of the
 ten best, which says more about the attempt and less about luck.
 

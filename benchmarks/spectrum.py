@@ -1,6 +1,6 @@
-"""The lowest eigenvectors of large graphs: ours against the calls people make, each in a process of its own.
+"""The lowest eigenvectors of large graphs: ours against the calls people make, each in its own process.
 
-A run that does not finish within the time limit counts as that limit; of short runs the best of three counts. Peak
+A run that does not finish within the time limit counts as that limit; for short runs the best of three counts. Peak
 memory is that of the whole process, or of the GPU, where ours runs alone and after a warm-up. The residual is
 ‖L V − V Λ‖, and the rank correlation is that of the weights with those of a much tighter solution of ours.
 
@@ -45,7 +45,7 @@ TODAY = ("eigsh SA", "eigsh sigma", "lobpcg, smoothed AMG")  # what people call 
 
 
 def power_law(nodes: int, clusters: int = 7, seed: int = 0) -> tde.Graph:
-    """Blocks of nodes with power-law degrees (exponent 2.5): 10 edges a node, four of five inside a block."""
+    """Blocks of nodes with power-law degrees (exponent 2.5): 10 edges per node, four of five inside a block."""
     random = np.random.default_rng(seed)
     weight = np.minimum((1 - random.random(nodes)) ** (-1 / 1.5), 2 * np.sqrt(nodes))
     starts = np.linspace(0, nodes, clusters + 1).astype(int)
@@ -155,7 +155,7 @@ def child(options: argparse.Namespace) -> None:
 def measure(
     graph: str, q: int, laplacian: str, method: str, options: argparse.Namespace, limit: float
 ) -> dict[str, Any]:
-    """Run a method, on a CPU in a process of its own; ``status`` says what went wrong."""
+    """Run a method, on a CPU in its own process; ``status`` says what went wrong."""
     row: dict[str, Any] = {"graph": graph, "laplacian": laplacian, "q": q, "method": method}
     if options.device == "cuda" and method in (OURS, REFERENCE):
         found = answer(graph, q, laplacian, method, "cuda", options)
@@ -236,7 +236,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def grow(options: argparse.Namespace) -> None:
-    """Measure what grows, each kind into a file of its own; graphs that this process needs are made before."""
+    """Measure what grows, each kind into its own file; graphs that this process needs are made before."""
     if options.device == "cuda":
         for nodes in options.sizes:
             load(f"power-law@{nodes}", options.data_root)

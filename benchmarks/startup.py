@@ -1,6 +1,6 @@
 """How long a user waits before anything happens: imports and short answers of the command line, beside torch's import.
 
-Every row is the best of N fresh processes; the rows take turns, so that a noisy moment meets all of them. Times include
+Every row is the best of N fresh processes; the rows take turns, so noise affects all of them. Times include
 the start of Python itself.
 
     python benchmarks/startup.py [--runs N] [--out FILE]

@@ -1,8 +1,8 @@
 """Training with edge dropping and evaluation each epoch: ours against PyTorch Geometric's, in one run.
 
-On a CPU: one trial of a two-layer GCN; the two take turns in blocks of a few epochs, and the ratio is of the medians of
-the seconds an epoch. On a GPU: 100 trials of 400 epochs at once, against PyTorch Geometric training them one after the
-other, of which 40 epochs of one trial are measured and scaled (``pyg_seconds_scaled``).
+On a CPU: one trial of a two-layer GCN; the two take turns in blocks of a few epochs, and the ratio is that of the
+median seconds per epoch. On a GPU: 100 trials of 400 epochs at once, against PyTorch Geometric training them
+one by one, of which 40 epochs of one trial are measured and scaled (``pyg_seconds_scaled``).
 
     python benchmarks/training.py [--device cuda] [--out FILE] [--quick]
 """
@@ -54,7 +54,7 @@ def seconds(call: Callable[[], object], device: str) -> float:
 
 
 def medians(calls: list[Callable[[], object]], blocks: int, device: str) -> list[float]:
-    """Median seconds of each call; a noisy moment meets all of them, and the first block of each warms up."""
+    """Median seconds of each call; they take turns, so noise affects all of them; the first block of each warms up."""
     times: list[list[float]] = [[] for _ in calls]
     for block in range(blocks + 1):
         for place, call in enumerate(calls):
@@ -89,7 +89,7 @@ def mixed_trials(count: int) -> list[Trial]:
 
 
 def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> dict[str, Any]:
-    """(b) Many trials at once, set-up included; edge weights are computed before and timed apart."""
+    """(b) Many trials at once, set-up included; edge scores are computed before and timed separately."""
     device = dataset.device.type
     architecture = Architecture(layers=layers, hidden=HIDDEN)
     trials = mixed_trials(count)
@@ -120,7 +120,7 @@ def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> dict[
 
 
 def measured_rows(device: str, root: Path, quick: bool) -> Iterator[dict[str, Any]]:
-    """Every row that belongs to a device; ``quick`` tries all code at tiny size and measures nothing of worth."""
+    """Every row that belongs to a device; ``quick`` tries all code at tiny size; its numbers mean nothing."""
     names = GRAPHS[:1] if quick else GRAPHS
     datasets = [load_dataset(name, root=root).to(device) for name in names]
     if device == "cpu":

@@ -1,6 +1,6 @@
 """Three clusters, a few edges between them, and what edge dropping does to those few.
 
-Makes a clustered graph on the spot, weighs its edges by aggregate resistance, draws the paper's Figure 1 for it, and
+Makes a clustered graph, scores its edges by aggregate resistance, draws the paper's Figure 1 for it, and
 counts how often each strategy keeps the edges between and inside clusters and how often the thinned graph stays
 connected, beside DropEdge with the same expected number of kept edges.
 
@@ -99,7 +99,7 @@ def measure(graph: tde.Graph, between: Tensor, prob: Tensor, draws: int) -> tupl
 
 
 def compare(graph: tde.Graph, cluster: np.ndarray, keep_prob: float, draws: int) -> list[Row]:
-    """One row for each method."""
+    """One row per method."""
     low, high = graph.pairs
     between = torch.from_numpy(cluster)[low] != torch.from_numpy(cluster)[high]
     weights = {
@@ -117,7 +117,7 @@ def compare(graph: tde.Graph, cluster: np.ndarray, keep_prob: float, draws: int)
 
 
 def draw(graph: tde.Graph, clusters: int, path: Path) -> None:
-    """The paper's Figure 1: edges coloured by weight, the lowest eigenvalues, the first modes."""
+    """The paper's Figure 1: edges coloured by score, the lowest eigenvalues, the first modes."""
     (modes,) = cluster_subspaces(graph, Clusters(q=clusters))
     weights = tde.aggregate_resistance(graph, q=clusters)
     network = nx.Graph(graph.pairs.T.tolist())
@@ -202,7 +202,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read and check the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clusters", type=int, default=3, help="number of clusters (default 3)")
-    parser.add_argument("--nodes", type=int, default=20, help="nodes a cluster (default 20)")
+    parser.add_argument("--nodes", type=int, default=20, help="nodes per cluster (default 20)")
     parser.add_argument("--keep-prob", type=float, default=0.5, help="the paper's p (default 0.5)")
     parser.add_argument("--draws", type=int, default=2000, help="subgraphs drawn (default 2000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the graph (default 0)")

@@ -1,13 +1,13 @@
-"""The grammar of methods: how a network is trained, from its name on the command line.
+"""The grammar of methods: the name of a method says what is trained and which edges are dropped.
 
-========================================  ============================================================
+========================================  ====================================================================
 ``original``                              nothing is dropped
-``dropedge``                              every edge alike
-``[inverse-][SCORE-]RULE``                by importance; without SCORE it is aggregate resistance
-``NETWORK`` or ``NETWORK+METHOD``         a network of its own instead of the backbone of the comparison
-========================================  ============================================================
+``dropedge``                              every edge is dropped with the same probability
+``[inverse-][SCORE-]RULE``                edges are dropped by score; without SCORE it is aggregate resistance
+``NETWORK`` or ``NETWORK+METHOD``         another network instead of the backbone of the comparison
+========================================  ====================================================================
 
-SCORE, RULE and NETWORK are the names in :mod:`tadropedge.registry`, whatever is added there included.
+SCORE, RULE and NETWORK are the names in :mod:`tadropedge.registry`, including those that you add.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
-PAPER_SCORE = "aggregate"  # what a rule works on where no score is named
+PAPER_SCORE = "aggregate"  # the score of a rule that names none
 UNIFORM = "uniform"  # the rule of DropEdge, which has no score and no name of its own in the grammar
 
 
@@ -27,8 +27,8 @@ UNIFORM = "uniform"  # the rule of DropEdge, which has no score and no name of i
 class Method:
     """A way to train: ``score`` and ``strategy`` say which edges are dropped, ``network`` what is trained.
 
-    Without a ``strategy`` nothing is dropped, without a ``score`` all edges are alike, without a ``network`` it is the
-    backbone of the comparison.
+    Without a ``strategy`` nothing is dropped, without a ``score`` all edges are treated the same, and without a
+    ``network`` it is the backbone of the comparison.
 
     >>> Method.of("effective-cdf")
     Method(name='effective-cdf', score='effective', strategy='cdf', inverse=False, network=None)
@@ -68,12 +68,12 @@ NETWORK from gcn, jknet, incepgcn, gcnn, graphsage, fastgcn, as-gcn, neuralspars
 
     @property
     def adaptive(self) -> bool:
-        """Whether edges differ, so that there is a reference to judge it by."""
+        """Whether edges are treated differently, so that there is a reference to compare with."""
         return self.score is not None
 
     @property
     def reference(self) -> str:
-        """The same network with uniform dropping: what a score is judged against."""
+        """The same network with uniform dropping, which a score is compared with."""
         return "dropedge" if self.network is None else f"{self.network}+dropedge"
 
 

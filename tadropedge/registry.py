@@ -2,7 +2,7 @@
 
 Adding a function to a registry, here or from your own module, makes it usable everywhere: in Python, in PyTorch
 Geometric, in ``compare``, ``train`` and ``weights``, and in reports. An entry written as ``"module:name"`` is imported
-when it is first asked for, so that names can be listed, and typos answered, before torch is loaded.
+when it is first used, so names can be listed and typos reported before torch is loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Phase III, the coins: which edges are kept in an epoch.
 
 A coin is a pure function of (seed, epoch, pair), made of integer arithmetic only. So it is the same on CPU and
-GPU, alone or in a batch of seeds, before and after a resume and on every worker, and there is no state to save.
+GPU, alone or in a batch of seeds, before and after a resume, and on every worker. There is no state to save.
 
 Every pair m has a fixed random-looking word h_m (SplitMix64 of its number); every (seed, epoch) has an odd
 multiplier a and an offset b (SplitMix64 again). The coin is the word a · h_m + b mod 2⁶⁴: for each pair uniform
@@ -43,8 +43,8 @@ def sample_edges(
 ) -> Tensor:
     """Keep each edge with its probability: bool ``[M]``, or ``[T, M]`` for T seeds or ``prob [T, M]``.
 
-    Pairs are told apart by their place in ``prob``. With ``pairs [2, M]`` they are told apart by their two node
-    ids instead, in either order: then both arcs of an edge share one coin, and so does the same edge in every
+    A pair is identified by its place in ``prob``. With ``pairs [2, M]`` it is identified by its two node ids
+    instead, in either order: then both arcs of an edge share one coin, and so does the same edge in every
     mini-batch whose nodes keep their ids.
 
     >>> prob = torch.tensor([0.0, 0.5, 0.5, 1.0])
@@ -80,7 +80,7 @@ def sample_directed(
     """DropEdge's own rule: keep exactly ⌊p · nnz⌋ of the nnz = 2 M directed entries, bool ``[2 M]`` or ``[T, 2 M]``.
 
     Entry m is pair m read forwards (row ``pairs[0]``, column ``pairs[1]``), entry M + m the same pair read
-    backwards. The two directions are drawn apart, so the adjacency is no longer symmetric: this is for
+    backwards. The two directions are drawn separately, so the adjacency is no longer symmetric: this is for
     parity with the published DropEdge code. :func:`tadropedge.shift_operator` takes such masks too.
 
     >>> sample_directed(10, keep_prob=0.72).sum().item()
@@ -141,7 +141,7 @@ def signed(word: int) -> int:
 def key(seed: int, epoch: int, stream: int = 0) -> tuple[int, int]:
     """The odd multiplier and the offset of (seed, epoch), as signed 64-bit integers.
 
-    ``stream`` sets independent uses of one seed apart: the layers of a network, its dropout.
+    ``stream`` separates independent uses of one seed: the layers of a network, its dropout.
     """
     state = mix((mix((seed + (stream + 1) * GOLDEN) & MASK) + epoch * GOLDEN) & MASK)
     multiplier = mix((state + STREAMS["multiplier"] * GOLDEN) & MASK) | 1
@@ -161,7 +161,7 @@ def key_tensor(seed: Tensor, epoch: Tensor, stream: int = 0) -> tuple[Tensor, Te
 @torch.compiler.disable  # type: ignore[untyped-decorator]  # inductor folds the product with other overflow
 @lru_cache(maxsize=16)
 def pair_words(count: int, device: torch.device) -> Tensor:
-    """The words h_0 … h_(count − 1), int64. Kept for reuse: they depend on nothing but the count."""
+    """The words h_0 … h_(count − 1), int64. Cached: they depend only on the count."""
     return mix_tensor(torch.arange(1, count + 1, device=device) * signed(GOLDEN))
 
 

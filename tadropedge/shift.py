@@ -14,7 +14,7 @@ from tadropedge.graph import Graph
 from tadropedge.pattern import Pattern
 from tadropedge.sparse import hush_beta_warning, sparse_product
 
-# A normalisation turns the kept edge values [..., M] (or [..., 2 M], each direction apart) and the pattern into
+# A normalisation turns the kept edge values [..., M] (or [..., 2 M], one per direction) and the pattern into
 # the values of the edges, [..., M] where S is symmetric, else [..., 2 M], and of the diagonal, [..., N].
 Normalization = Callable[[Tensor, Pattern], tuple[Tensor, Tensor]]
 
@@ -142,7 +142,7 @@ def shift_operator(
 
 
 def _kept(graph: Graph, keep: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """The values of A on the kept edges: ``[..., M]``, or ``[..., 2 M]`` with each direction apart."""
+    """The values of A on the kept edges: ``[..., M]``, or ``[..., 2 M]`` with one value per direction."""
     m = graph.num_edges
     if keep is None:
         kept = torch.ones(m, dtype=dtype, device=graph.device)
@@ -260,9 +260,9 @@ def largest_eigenvalue(shift: ShiftOperator) -> Tensor:
     """The largest eigenvalue of each symmetric non-negative operator, ``[...]``, by Lanczos in float64.
 
     The all-ones start overlaps the Perron vector of every component, and for the largest eigenvalue neither
-    lost orthogonality nor a spectrum symmetric about zero (bipartite graphs) does harm. The estimate is looked at
-    after 10, 20, 40, … steps: between two looks the error falls at least to a quarter, so a change below the
-    tolerance bounds what is left.
+    lost orthogonality nor a spectrum symmetric about zero (bipartite graphs) does harm. The estimate is checked
+    after 10, 20, 40, … steps: between two checks the error falls at least to a quarter, so a change below the
+    tolerance bounds the remaining error.
     """
     batch, n = shift.values.shape[:-1], shift.pattern.num_nodes
     q = torch.full((*batch, n, 1), n**-0.5, dtype=torch.float64, device=shift.values.device)

@@ -1,7 +1,7 @@
-"""Phase III, the probabilities: from edge weights to the probability of keeping each edge.
+"""Phase III, the probabilities: from edge scores to the probability of keeping each edge.
 
-All strategies are one affine rule, ``p + (1 − p) · score``. A strategy is one short function from weights to a
-score in [0, 1]: 0 for edges that are kept with the default probability p, 1 for edges that are always kept.
+The probability is always ``p + (1 − p) · s``. A strategy is a short function from edge scores (here ``weights``) to s
+in [0, 1], one value per edge: 0 for edges kept with the default probability p, 1 for edges that are always kept.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Numbers = float | Sequence[float] | Tensor
 
 
 def uniform(weights: Tensor) -> Tensor:
-    """DropEdge: every edge alike."""
+    """DropEdge: every edge has the same probability."""
     return torch.zeros_like(weights)
 
 
 def cutoff(weights: Tensor, gamma: Tensor) -> Tensor:
-    """Threshold cutoff: edges of ω ≥ γ are never dropped, those of ω < γ are kept with probability p."""
+    """Threshold cutoff: edges with ω ≥ γ are never dropped, those with ω < γ are kept with probability p."""
     return (weights >= gamma).to(weights.dtype)
 
 
 def inverse_cutoff(weights: Tensor, gamma: Tensor) -> Tensor:
-    """Inverse threshold cutoff: edges of ω > γ are kept with probability p, the others always.
+    """Inverse threshold cutoff: edges with ω > γ are kept with probability p, the others always.
 
     At ω = γ both rules keep the edge, as printed: so this is not one minus :func:`cutoff`.
     """
@@ -64,12 +64,12 @@ def keep_probabilities(
 ) -> Tensor:
     """The probability of keeping each edge, float64 ``[M]``.
 
-    Exactly one of the two is given: ``keep_prob`` is the paper's default probability p of KEEPING an edge;
-    ``keep_ratio`` is the expected share of kept edges, from which p is solved. Either may be a vector ``[T]``
-    and so may ``gamma``; the result is then ``[T, M]``.
+    Give exactly one of two: ``keep_prob`` is the paper's default probability p of KEEPING an edge; ``keep_ratio`` is
+    the expected share of kept edges, from which p is computed. Either may be a vector ``[T]``, and so may ``gamma``;
+    the result is then ``[T, M]``.
 
     * ``strategy``: ``"uniform"`` (DropEdge), ``"cutoff"``, ``"division"``, ``"cdf"``, or your own function from
-      ``weights [M]`` to scores in [0, 1] (with a parameter ``gamma`` if it wants one).
+      ``weights [M]`` to scores in [0, 1] (with a parameter ``gamma`` if it needs one).
     * ``gamma``: the threshold of cutoff and division; ``"auto"`` is the sudden rise, see :func:`auto_gamma`.
     * ``inverse=True``: Inverse-TADropEdge, which drops critical edges first.
 
@@ -130,9 +130,9 @@ def _wants_gamma(rule: Score) -> bool:
 def auto_gamma(weights: Tensor) -> float:
     """γ at the sudden rise of the weight distribution.
 
-    Draw the sorted weights against their rank, both from 0 to 1: a long flat floor, then a steep rise. γ is
-    the first weight above the point farthest below the diagonal, where the curve turns from floor to rise. Where
-    all weights are equal no edge is critical, and γ lies just above them.
+    Draw the sorted weights against their rank, both scaled to run from 0 to 1: the curve is flat for long, then
+    rises steeply. γ is the first weight above the point farthest below the diagonal, where the rise begins. If all
+    weights are equal, no edge is critical and γ lies just above them.
 
     >>> auto_gamma(torch.tensor([0.0, 0.125, 0.25, 0.375, 0.5, 20.0, 50.0]))
     20.0

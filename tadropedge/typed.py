@@ -1,6 +1,6 @@
 """JSON documents as frozen dataclasses: read, checked field by field, written in one step.
 
-The annotations of a dataclass are its schema. What is wrong is named by its place:
+The annotations of a dataclass are its schema. An error names the place of the wrong value:
 ``results.json: compare[3].honest.mean must be a number, got 'high'``.
 """
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 MOST = 2**63 - 1  # of a count, which arrays hold in 64 bits
 LARGEST = 1e300  # a whole number in JSON may be too large for a float, and NaN is no JSON
-# A list or mapping of numbers alone, which is put on one line: a curve of 400 epochs should not take 400.
+# A list or mapping of nothing but numbers is put on one line: a curve of 400 epochs should not take 400 lines.
 NUMBERS = re.compile(r'[\[{](\n\s+("\w+": )?(-?[0-9][0-9.eE+-]*|null),?)+\n\s+[\]}]')
 WORDS = {str: "a text that is not empty", bool: "true or false", int: "a whole number", float: "a number"}
 
@@ -192,14 +192,14 @@ def plain(value: object) -> Any:
 
 
 def write_json(document: object, path: Path) -> Path:
-    """Write a document in one step: a killed process leaves the old file or the new one."""
+    """Write a document in one step: if it is interrupted, the old file stays."""
     text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)
     lines = NUMBERS.sub(lambda match: " ".join(match[0].split()), text)
     return write_atomic(path, f"{lines}\n".encode())
 
 
 def read_json(path: str | Path) -> object:
-    """Read a JSON file, or say where it is none."""
+    """Read a JSON file; if it is not JSON, the error names the line."""
     path = existing(path)
     try:
         document: object = json.loads(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Triton kernels, imported only where there is a GPU or Triton's interpreter stands in for one (TRITON_INTERPRET=1)."""
+"""Triton kernels, imported only with a GPU, or with Triton's interpreter in its place (TRITON_INTERPRET=1)."""
 
 from tadropedge.kernels.adam import adam
 from tadropedge.kernels.dropout import dropout

@@ -12,8 +12,8 @@ from torch import Tensor
 if TYPE_CHECKING:
     from tadropedge.sparse import Csr
 
-LANES = 2  # trials in one program: a warp each
-LONG_ROW = 16  # entries a row on average from which more of them are looked at together
+LANES = 2  # trials in one program: one warp each
+LONG_ROW = 16  # entries per row, on average, from which more of them are read together
 
 
 @triton.jit  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""AS-GCN (Huang, Zhang, Rong, Huang 2018): layers sampled from the top down, by a sampler that is learned.
+"""AS-GCN (Huang, Zhang, Rong, Huang 2018): layers are sampled from the top down, by a learned sampler.
 
 The layer below the nodes V is n nodes drawn independently from ::
 
@@ -9,13 +9,13 @@ The propagation has the same attention, ``a(v, u) = ReLU(h_v + h_u) + 1``::
 
     z(v) = Σ_u Â(v, u) a(v, u) y(u)  ≈  (1/n) Σ_j Â(v, u_j) a(v, u_j) y(u_j) / q(u_j)
 
-V is the mini-batch for the upper layer and the sampled nodes for the lower one. To the loss is added ``variance`` times
+V is the mini-batch for the upper layer and the sampled nodes for the lower one. The loss adds ``variance`` times
 the variance of the upper estimate of the mean of z over V, averaged over the classes: ``(1/n²) Σ_j (μ_j − μ̄)²`` with
 ``μ_j = mean_v Â(v, u_j) a(v, u_j) y(u_j) / q(u_j)``. Through it the sampler learns; the estimate takes q as given.
 
 Unlike the public code: h̄_V is a mean (there a sum over V, which grows with the batch); the variance is that of the
 estimate (there μ_j / n is compared with μ̄); n = 512 by default (there 128, too few here for both layers); at evaluation
-the sum over u is not divided by the number of nodes; there is no limit of 32 neighbours; no test accuracy is looked at.
+the sum over u is not divided by the number of nodes; there is no limit of 32 neighbours; the test accuracy is not used.
 ``inductive`` is as in FastGCN: both papers learn on the training graph.
 """
 

@@ -95,7 +95,7 @@ class GCN(Network):
 
     @property
     def draws(self) -> int:
-        """Every layer can have a subgraph of its own."""
+        """Every layer can have its own subgraph."""
         return len(self.layers)
 
     def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:

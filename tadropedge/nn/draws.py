@@ -1,7 +1,7 @@
-"""What the baselines draw: every number a pure function of (seed, step, stream, entity), as the coins of the edges are.
+"""Random numbers for networks that sample: each is a pure function of (seed, step, stream, entity), like the coins.
 
-Here the hash of ``sampling`` is applied whole to each number. The coins of the edges are independent in pairs, which
-is all that they need; the order of many numbers, or the sum of many samples, needs more.
+Here the whole hash of ``sampling`` is applied to each number. The coins of the edges are pairwise independent, which
+is enough for them; the order of many numbers, or the sum of many samples, needs more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ STREAM = 10_000  # streams below this number belong to the coins of the edges an
 
 
 class Draws:
-    """Random numbers of a batch of trials: seeds ``[T]``, and the number of the step as a tensor that is counted up.
+    """Random numbers of a batch of trials: seeds ``[T]``, and a tensor that counts the steps.
 
     >>> both, one = (Draws(torch.tensor(seeds), torch.tensor(0)).uniform(2) for seeds in ([3, 4], [4]))
     >>> both.shape, bool((both[1] == one).all())

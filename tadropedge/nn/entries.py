@@ -87,7 +87,7 @@ class _Read(torch.autograd.Function):
 
 
 class Ranking:
-    """The entries of lowest key in each row, at most so many: a sort over the rows that have more than ``least``."""
+    """The entries of lowest key in each row, up to a given number; only rows with more than ``least`` are sorted."""
 
     def __init__(self, entries: Entries, least: int) -> None:
         self.edge = entries.edge

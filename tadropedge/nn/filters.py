@@ -55,7 +55,7 @@ class FilterNetwork(Network):
 
     @property
     def draws(self) -> int:
-        """Every layer of filters can have a subgraph of its own."""
+        """Every layer of filters can have its own subgraph."""
         return self.problem.sizes.layers
 
     def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:

@@ -18,7 +18,7 @@ VARIANCE_FLOOR = 1e-5
 
 
 class Noise(Protocol):
-    """Dropout for the layers of a network, each with a number of its own."""
+    """Dropout for the layers of a network, which it knows by their numbers."""
 
     def __call__(self, h: Tensor, layer: int) -> Tensor:
         """The signal ``[T, N, F]`` with some entries dropped and the others scaled up."""
@@ -40,7 +40,7 @@ class BatchNorm:
             self.variance.lerp_(variance * (count / (count - 1)), MOMENTUM)
 
     def __call__(self, h: Tensor, training: bool) -> Tensor:
-        """Normalise ``h [T, N, F]`` by its own statistics in training, by the running ones else."""
+        """Normalise ``h [T, N, F]`` by its own statistics in training, otherwise by the running ones."""
         mean, variance = self.mean, self.variance
         if training:
             mean, variance = h.mean(dim=1, keepdim=True), h.var(dim=1, keepdim=True, unbiased=False)
@@ -96,7 +96,7 @@ def _fused(
 
 
 def _whole(parameter: Tensor, h: Tensor) -> Tensor:
-    """A parameter that one model has for all subgraphs of ``h [T, N, F]``, once for each: kernels do not broadcast."""
+    """A parameter of one model, repeated for each subgraph of ``h [T, N, F]``: kernels do not broadcast."""
     return parameter if len(parameter) == len(h) else parameter.expand(len(h), *parameter.shape[1:]).contiguous()
 
 

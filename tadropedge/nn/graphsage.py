@@ -9,9 +9,9 @@ and a linear layer from h² to the classes. W · [h, h_N] is written as ``h W_se
 paper; here ``samples`` is S_1 and S_2 is two fifths of it. A node with at most S_k neighbours uses them all, one with
 more uses S_k distinct ones, each set equally likely.
 
-PyTorch Geometric's ``SAGEConv`` has no trials axis, so the layer is written here; tests hold it to that one's output.
+PyTorch Geometric's ``SAGEConv`` has no trials axis, so the layer is written here; a test compares the outputs.
 
-Unlike the paper: a node that stands in several neighbourhoods of a step samples once a layer, not once for each of
+Unlike the paper: a node in several neighbourhoods of a step samples once per layer, not once for each of
 them, and sampling is without replacement. At evaluation the mean is over all neighbours.
 """
 

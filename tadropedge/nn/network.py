@@ -1,7 +1,7 @@
 """The one protocol of networks: what they are given, how they start, the training pass and the evaluation pass.
 
 A network is a class in :data:`tadropedge.registry.NETWORKS`. It trains T models at once: everything it computes has a
-leading trials axis. What only it can be told is in its ``settings``, and nowhere else.
+leading trials axis. Its own options are declared in its ``settings``, and nowhere else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a network can be told: a name of ``choices``, true or false, or a number of at least ``least``.
+    """An option of a network: a name from ``choices``, true or false, or a number of at least ``least``.
 
     >>> Setting(5, least=1).check("samples", 0)
     Traceback (most recent call last):
@@ -41,7 +41,7 @@ class Setting:
     choices: Mapping[str, Any] | None = None
 
     def check(self, name: str, value: object) -> None:
-        """Refuse what is of another kind, or too small."""
+        """Refuse a value of the wrong type, or one that is too small."""
         if self.choices is not None:
             lookup(name, value, self.choices)
         elif isinstance(self.default, bool):
@@ -55,7 +55,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The numbers that decide the shapes of a network; ``num_nodes`` matters to read-outs alone."""
+    """The numbers that decide the shapes of a network; only read-outs use ``num_nodes``."""
 
     num_nodes: int
     num_features: int
@@ -66,7 +66,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """A graph, the sizes of the network, and what each of T trials has told it: a whole mapping of its settings."""
+    """A graph, the sizes of the network, and for each of T trials a complete mapping of its settings."""
 
     graph: Graph
     sizes: Sizes
@@ -100,7 +100,7 @@ class Step:
     """What one training step is given.
 
     * ``x``: the features, to be multiplied by weights; for graph-level tasks the samples of this step.
-    * ``nodes [T, N]``: ones at the nodes (or samples) whose loss is looked at, a mini-batch or the whole training set.
+    * ``nodes [T, N]``: ones at the nodes (or samples) whose loss counts: a mini-batch or the whole training set.
     * ``keeps``: masks ``[T, M]`` of the edges that exist in this step, one for all layers or one per layer; None: all.
     * ``draws``, ``noise``: random numbers and dropout of this step. ``epoch`` counts from 0.
     """
@@ -120,10 +120,10 @@ class Step:
 class Network:
     """T models of one structure.
 
-    A class says what it is: ``settings`` are what only it can be told, ``shared`` those that all trials of a batch must
-    have in common, ``space`` what is searched by default. ``level`` is the kind of task, ``batch_size`` the size of its
-    mini-batches (None: the whole training set), ``drops`` whether it can learn on a graph whose edges are dropped,
-    ``sampled`` whether its training logits are right at the nodes of the step alone.
+    A class declares ``settings``, its own options; ``shared``, those that must be equal for all trials of a batch;
+    ``space``, the default search space; ``level``, the kind of task; ``batch_size``, that of its mini-batches (None:
+    the whole training set); ``drops``, whether edges can be dropped while it learns; and ``sampled``, whether its
+    training logits are only valid at the nodes of the step.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
@@ -134,16 +134,16 @@ class Network:
     batch_size: ClassVar[int | None] = None
     drops: ClassVar[bool] = True
     sampled: ClassVar[bool] = False
-    recordable = True  # whether an epoch can be recorded as a CUDA graph: nothing is looked at on the host
+    recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
-    # -- what it can be told ------------------------------------------------------------------------------
+    # -- its settings -------------------------------------------------------------------------------------
 
     @classmethod
     def completed(cls, name: str, told: Mapping[str, Value]) -> dict[str, Value]:
-        """All settings: those a trial was told, checked, and the defaults of the others. ``name`` is the network's."""
+        """All settings: the given ones, checked, and defaults for the others. ``name`` is the network's."""
         for key, value in told.items():
             if key not in cls.settings:
                 known = ", ".join(cls.settings) or "none"
@@ -160,7 +160,7 @@ class Network:
 
     @classmethod
     def buffers(cls, sizes: Sizes, settings: Mapping[str, Value]) -> dict[str, tuple[tuple[int, ...], float]]:
-        """The shape and the start of every running statistic, without the trials axis."""
+        """The shape and the initial value of every running statistic, without the trials axis."""
         return {}
 
     @classmethod
@@ -171,12 +171,12 @@ class Network:
 
     @classmethod
     def constant(cls, key: str) -> float | None:
-        """Where a parameter starts that is not drawn."""
+        """The initial value of a parameter that is not drawn at random."""
         return None
 
     @classmethod
     def entry_width(cls, hidden: int) -> int:
-        """About how many numbers an entry of the pattern takes in a training pass, beside its value."""
+        """About how many numbers per entry of the pattern a training pass holds, besides its value."""
         return 0
 
     @property
@@ -204,7 +204,7 @@ class Network:
         return {key: torch.stack([start[key] for start in starts]).to(device) for key in shapes}
 
     def running(self, trials: int, device: torch.device) -> Parameters:
-        """The running statistics ``[T, ...]`` as they start; training changes them in place."""
+        """The initial running statistics ``[T, ...]``; training changes them in place."""
         buffers = self.buffers(self.problem.sizes, self.problem.settings[0])
         return {key: torch.full((trials, *shape), start, device=device) for key, (shape, start) in buffers.items()}
 
@@ -234,7 +234,7 @@ RATES: Mapping[str, Any] = {
 class Sampler(Network):
     """A network of two layers that learns from mini-batches and sampled neighbours or nodes.
 
-    With ``inductive`` it learns on the graph between its training nodes alone, as some of the papers do.
+    With ``inductive`` it learns only on the edges between its training nodes, as some of the papers do.
     """
 
     shared = ("hidden",)

@@ -1,4 +1,4 @@
-"""NeuralSparse (Zheng et al. 2020): a GCN on at most k edges a node, chosen by a network that is learned with it.
+"""NeuralSparse (Zheng et al. 2020): a GCN on at most k edges per node, chosen by a network that is learned with it.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The shift operators of a batch of trials, each with a normalisation of its own."""
+"""The shift operators of a batch of trials, each with its own normalisation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DENSE_NODES = 128  # below this a dense batched product beats a sparse one
 
 
 class Operators:
-    """S of T trials, from the edges that each keeps, on the device and without looking at values."""
+    """S of T trials, from the edges that each keeps, without moving values to the host."""
 
     def __init__(self, graph: Graph, normalizations: Sequence[str]) -> None:
         self.graph, self.trials = graph, len(normalizations)
@@ -27,7 +27,7 @@ class Operators:
 
     @property
     def recordable(self) -> bool:
-        """The largest eigenvalue is looked for on the host, which a CUDA graph cannot record."""
+        """False with ``spectral``: its largest eigenvalue is found on the host, which a CUDA graph cannot record."""
         return "spectral" not in self.rows
 
     @cached_property

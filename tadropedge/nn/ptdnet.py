@@ -1,4 +1,4 @@
-"""PTDNet (Luo et al. 2021): every layer of a GCN drops edges by gates that are learned.
+"""PTDNet (Luo et al. 2021): every layer of a GCN drops edges by learned gates.
 
 Layer l has an MLP with one hidden layer of 16 on its own input h, and a hard-concrete gate for each direction of an
 edge::
@@ -114,7 +114,7 @@ class PTDNet(Network):
         gates: list[Tensor] = []
         for layer, name in enumerate(("input", "output")):
             weights = torch.cat((state[f"{name}.edge.weight"], state[f"{name}.weight"]), dim=-1)
-            # The layer and its MLP read the same input. An odd number of columns would be rounded otherwise in a batch.
+            # The layer and its MLP read the same input. Batches would round an odd number of columns differently.
             product = aligned_product(h, weights)
             ends, y = product[..., : 2 * EDGE_HIDDEN], product[..., 2 * EDGE_HIDDEN :].contiguous()
             log_alphas.append(self._log_alpha(state, name, ends))
@@ -136,7 +136,7 @@ class PTDNet(Network):
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """``1 / (1 + e^-x)``. On a CPU torch's own rounds the last entries of a tensor otherwise, so it sees the batch.
+    """``1 / (1 + e^-x)``. On a CPU torch's own rounds the end of a tensor differently, so the batch would matter.
 
     >>> sigmoid(torch.tensor([-200.0, 0.0, 200.0])).tolist()
     [0.0, 0.5, 1.0]
@@ -166,7 +166,7 @@ def singular_values(entries: Entries, gates: Tensor, count: int = 1, iterations:
     """The ``count`` largest singular values of G ``[T, E]``, largest first, ``[T, count]``.
 
     The right singular vectors V come from power iterations with GᵀG that carry no gradient; ``σ_i = ‖G v_i‖`` does, and
-    at a singular vector that is the gradient ``u_i v_iᵀ`` of σ_i. With few iterations the values are bounds from below.
+    at a singular vector that is the gradient ``u_i v_iᵀ`` of σ_i. With few iterations the values are lower bounds.
     """
     places, (turned, order) = entries.places, entries.places.turned
     with torch.no_grad():

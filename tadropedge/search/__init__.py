@@ -1,4 +1,4 @@
-"""Search: a declared space of hyper-parameters, Optuna studies that can be resumed, the two protocols."""
+"""Search: a declared space of hyper-parameters, Optuna studies that can be resumed, and the two protocols."""
 
 import warnings
 

@@ -42,7 +42,7 @@ def run_search(
       ``NAME/search/METHOD``; ``settings`` are what else decides an outcome (epochs, ...), see :class:`Ledger`.
     * ``progress(done, total)`` is called at the start and after each batch.
 
-    Ctrl-C waits for a batch that is being written, so what is finished is in the storage when it is raised.
+    Ctrl-C waits until a batch that is being written is complete, so no finished trial is lost.
     """
     names = list(dict.fromkeys(Method.of(method).name for method in methods))
     if not names:
@@ -54,7 +54,7 @@ def run_search(
         ledgers = [
             Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
         ]
-        # Index by index, so that a search that was stopped has tried the same settings with every method.
+        # Index by index, so that an interrupted search has tried the same settings with every method.
         jobs = [Job(one, i, trial(one.space, seed, i, one.method)) for i in range(trials) for one in ledgers]
         run_jobs(train, jobs, batch=batch, progress=progress)
     return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
@@ -62,7 +62,7 @@ def run_search(
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A trial to be run, and the place where it goes when it is finished."""
+    """A trial to run, and where it is written when it is finished."""
 
     ledger: Ledger
     index: int
@@ -83,7 +83,7 @@ def run_jobs(
     missing = [job for job in jobs if not job.ledger.holds(job.index, job.trial)]
     done = len(jobs) - len(missing)
     progress(done, len(jobs))
-    # A batch is the unit of work: an engine on many machines would hand these out, and write here alone.
+    # A batch is the unit of work: an engine on many machines would distribute batches and write only here.
     for start in range(0, len(missing), batch):
         part = missing[start : start + batch]
         outcomes = _checked(train([job.trial for job in part]), part)
@@ -95,7 +95,7 @@ def run_jobs(
 
 
 def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:
-    """Check that the trainer answered what it was asked, in that order."""
+    """Check that the trainer returned the outcomes of the trials it was given, in the same order."""
     if len(outcomes) != len(part):
         raise TadropedgeError(f"the trainer was given {len(part)} trials and returned {len(outcomes)} outcomes")
     for job, outcome in zip(part, outcomes, strict=True):

@@ -1,8 +1,8 @@
-"""The two protocols: the paper's best test accuracy, and settings chosen on validation and trained afresh.
+"""The two protocols: the paper's best test accuracy, and settings chosen on validation data and retrained.
 
-*paper*: the best test accuracy of the trials. It flatters every method alike, the more the more trials there are.
+*paper*: the best test accuracy of the trials. It flatters every method, and more so with more trials.
 
-*honest*: per method the settings of best validation accuracy, retrained with fresh seeds and splits. In replicate
+*honest*: for each method, the settings of best validation accuracy, retrained with fresh seeds and splits. In replicate
 s every method has the same split, the same start and the same dropout noise. Beside every TADropEdge method runs
 its reference: DropEdge with that method's settings, at the same expected number of kept edges.
 """
@@ -31,8 +31,8 @@ class Replicates:
     """What the honest protocol trained, by method; S replicates, paired: entry s of every array shares split and start.
 
     ``chosen`` is the search trial whose settings were taken. ``runs`` and ``reference_runs`` hold the retrained
-    models with their curves, ``kept_share`` the expected share of kept edges; both this and the reference exist
-    for TADropEdge methods alone. The accuracy of a replicate whose loss was not finite is NaN.
+    models with their curves, ``kept_share`` the expected share of kept edges; only TADropEdge methods have
+    this share and a reference. The accuracy of a replicate whose loss was not finite is NaN.
     """
 
     chosen: dict[str, Finished]
@@ -52,12 +52,12 @@ class Replicates:
 
 
 def paper(table: Table) -> dict[str, Finished]:
-    """Per method the trial of best test accuracy; of equals the first."""
+    """The trial of best test accuracy of each method; ties go to the first."""
     return _first(table, lambda row: (-row.test_accuracy, row.index))
 
 
 def choose(table: Table) -> dict[str, Finished]:
-    """Per method the trial of best validation accuracy; of equals that of lowest validation loss, then the first."""
+    """The trial of best validation accuracy of each method; ties go to the lowest validation loss, then the first."""
     return _first(table, lambda row: (-row.val_accuracy, row.val_loss, row.index))
 
 
@@ -77,15 +77,15 @@ def honest(
     progress: Progress | None = None,
     curves: bool = True,
 ) -> Replicates:
-    """Choose settings on validation, retrain them on fresh seeds and splits, and their references beside them.
+    """Choose settings on validation data; retrain them and their references on fresh seeds and splits.
 
     * ``table``, ``space``, ``seed``, ``storage``, ``name``, ``settings``: as in ``run_search``. What is retrained
       goes into studies of its own and is resumed in the same way; they are called ``NAME/honest/METHOD/trial-I``
-      and ``NAME/reference/METHOD/trial-I``, so a longer search that chooses anew finds an empty place.
+      and ``NAME/reference/METHOD/trial-I``, so a longer search that chooses another trial starts new studies.
     * ``train``: as in ``run_search``, but with the fresh splits bound to it.
     * ``kept_share``: from a trial to its expected share of kept edges.
     * ``splits``: the split of each replicate, as the trainer counts them; s by default. ``range(1, S + 1)`` where
-      the trainer counts the split of the search as 0, ``[0] * S`` where a dataset has but one.
+      the trainer counts the split of the search as 0, ``[0] * S`` if a dataset has only one.
     * ``curves``: whether the curves of the retrained models are kept; without them a study is small.
     """
     numbers = _splits(check_integer("replicates", replicates, least=1), splits)
@@ -104,14 +104,14 @@ def honest(
             method: jobs("reference", method, reference(chosen[method].trial, share))
             for method, share in shares.items()
         }
-        # Replicate by replicate, so that a run that was stopped holds whole pairs.
+        # Replicate by replicate, so that an interrupted run holds whole pairs.
         everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
         run_jobs(train, everything, batch=batch, progress=progress, curves=curves)
     return Replicates(chosen, shares, _finished(runs), _finished(references))
 
 
 def adaptive(method: str) -> bool:
-    """Whether a method looks at the topology, so that it has a reference.
+    """Whether a method treats edges differently, so that it has a reference.
 
     >>> [adaptive(method) for method in ("original", "dropedge", "cdf", "effective-cdf")]
     [False, False, True, True]
@@ -120,7 +120,7 @@ def adaptive(method: str) -> bool:
 
 
 def replicate(base: Trial, seed: int, s: int, split: int) -> Trial:
-    """The settings of ``base`` in replicate ``s``: seed and split depend on s alone, which is the pairing.
+    """The settings of ``base`` in replicate ``s``: seed and split depend only on s, which makes methods paired.
 
     >>> one, two = (replicate(Trial(method), seed=0, s=3, split=3) for method in ("cdf", "dropedge"))
     >>> one.seed == two.seed
@@ -154,7 +154,7 @@ def _accuracies(rows: Sequence[Finished]) -> Array:
 
 
 def _first(table: Table, order: Callable[[Finished], tuple[float, ...]]) -> dict[str, Finished]:
-    """Per method the trial that comes first in an order."""
+    """The trial of each method that comes first in an order."""
     best = {}
     for method, rows in table.items():
         good = [row for row in rows if not row.failed]
@@ -173,7 +173,7 @@ def _finished(groups: Mapping[str, Sequence[Job]]) -> Table:
 def _share(share: float, trial: Trial) -> float:
     if not 0 <= share <= 1:
         raise TadropedgeError(f"the expected kept share must lie in [0, 1], got {share} for {trial}")
-    # Weights may differ in the last digits between machines; a restart must find the same reference.
+    # Scores may differ in the last digits between machines; a restart must find the same reference.
     return round(float(share), 6)
 
 

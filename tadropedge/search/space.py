@@ -129,7 +129,7 @@ variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?
 
 
 def default_space(gamma: float | None = None) -> Space:
-    """The values of the released DropEdge scripts, and γ within a decade each way of ``gamma``.
+    """The values of the released DropEdge scripts, and γ within a factor of ten of ``gamma``.
 
     Without ``gamma`` the space does not name it, so every trial has ``gamma=None``: the knee of the scores.
 
@@ -140,7 +140,7 @@ def default_space(gamma: float | None = None) -> Space:
 
 
 def method_space(method: str, gamma: float | None = None, backbone: str = "gcn") -> Space:
-    """The space of a method: that of its network, and what says how edges are dropped.
+    """The space of a method: that of its network, and the settings of edge dropping.
 
     All methods of the backbone share one space, so that trial i is the same for each of them. A method with a network
     of its own has the parameters of the dropping only where it drops, drawn as they are without the network.
@@ -155,7 +155,7 @@ def method_space(method: str, gamma: float | None = None, backbone: str = "gcn")
         if gamma is not None:
             if not gamma > 0:
                 raise TadropedgeError(f"gamma must be positive to search a decade around it, got {gamma}")
-            # Twelve digits: 0.01 · 10 is 0.1 and 0.7 · 10 is 7, whatever the last bit says.
+            # Rounded to twelve digits, so that 0.01 · 10 is 0.1 and 0.7 · 10 is 7 on every machine.
             table["gamma"] = {"log-uniform": [float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}")]}
     return Space.of(table)
 
@@ -177,7 +177,7 @@ def trial(space: Space, seed: int, i: int, method: str) -> Trial:
     return Trial.of(method, seed=search_seed(seed, i), **space.draw(seed, i))
 
 
-# Training seeds have 31 bits, and the top one tells the phases apart: no replicate repeats a start of the search.
+# Training seeds have 31 bits; the top one separates the two phases, so no replicate repeats the seed of a search trial.
 def search_seed(seed: int, i: int) -> int:
     """The training seed of search trial ``i``: below 2³⁰."""
     return _word(seed, i, "seed") >> 34
@@ -189,7 +189,7 @@ def replicate_seed(seed: int, s: int) -> int:
 
 
 def _word(seed: int, i: int, name: str) -> int:
-    """64 random bits of (seed, i, name); NumPy promises that the mixing never changes."""
+    """64 random bits of (seed, i, name); NumPy guarantees that the mixing never changes."""
     keys = (check_integer("trial index", i, least=0), zlib.crc32(name.encode()))
     mixed = np.random.SeedSequence(check_integer("seed", seed, least=0), spawn_key=keys)
     return int(mixed.generate_state(1, np.uint64)[0])
@@ -226,7 +226,7 @@ def _entry(parameter: Parameter) -> list[Value] | dict[str, Any]:
 
 
 def _check(name: str, kind: type, parameter: Parameter) -> None:
-    """Check the kind and the range of everything a parameter can be."""
+    """Check the type and the range of every value that a parameter can take."""
     if isinstance(parameter, Choice):
         if not parameter.values:
             raise TadropedgeError(f"{name} of a search space has no values to choose from")

@@ -1,7 +1,7 @@
-"""Finished trials as Optuna studies, so that ``optuna-dashboard`` opens them and a kill loses none.
+"""Finished trials as Optuna studies, which ``optuna-dashboard`` opens and an interruption does not lose.
 
-A trial enters its study only when it is finished, with everything it gave, in one transaction. So a study holds
-whole trials and nothing else, whenever the process dies; on the next start the finished indices are read back.
+A trial enters its study only when it is finished, with all its results, in one transaction. So a study always holds
+whole trials and nothing else, even if the process dies; on the next start the finished indices are read back.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_OPERATION = (LookupError, TypeError, AttributeError, AssertionError, optuna.e
 
 @dataclass(frozen=True)
 class Finished:
-    """One finished trial: its number in the search, its settings, and what the kept model gave.
+    """One finished trial: its number in the search, its settings, and the results of the kept model.
 
     Where ``failed`` is set, losses and accuracies are NaN. ``curves`` holds at most 200 points of each curve of
     the training, beside their ``epoch``; the search leaves it out.
@@ -66,7 +66,7 @@ class Ledger:
     """The finished trials of one method, by index, in one Optuna study.
 
     ``settings`` holds whatever else decides an outcome (epochs, hidden, ...), as plain values. They are stored
-    with the space, and a study that was made with others is refused.
+    with the space, and a study made with other settings is refused.
 
     >>> memory = optuna.storages.InMemoryStorage()
     >>> ledger = Ledger(memory, "karate/gcn-2/search/cdf", "cdf", Space.of({"dropout": [0.3, 0.5]}), {"epochs": 4})
@@ -96,12 +96,12 @@ take the old setting, or another name or storage
         self.finished: dict[int, Finished] = {}
         for stored in self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
             if "index" in stored.user_attrs:
-                # Should two processes have run the same index, both hold the same trial: the first one counts.
+                # If two processes ran the same index, both hold the same trial: the first one counts.
                 row = _read(stored, method)
                 self.finished.setdefault(row.index, row)
 
     def holds(self, index: int, trial: Trial) -> bool:
-        """Whether ``index`` is finished; it must then have been this very trial."""
+        """Whether ``index`` is finished; if so, it must have been this very trial."""
         if index not in self.finished:
             return False
         stored, wanted = _told(self.finished[index].trial), _told(trial)
@@ -162,7 +162,7 @@ def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
 
 
 def _journal(path: Path) -> optuna.storages.JournalStorage:
-    """Open a journal; half a line at its end, from a process that was killed, is cut off."""
+    """Open a journal; half a line at its end, left by an interrupted process, is cut off."""
     path = path.expanduser().absolute()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ def _journal(path: Path) -> optuna.storages.JournalStorage:
 
 @contextmanager
 def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
-    """A storage for the length of a block; one that was handed over open stays open."""
+    """A storage for the duration of a block; one that was already open stays open."""
     if isinstance(storage, optuna.storages.BaseStorage) or str(storage).endswith(".journal"):
         yield open_storage(storage)
         return
@@ -206,7 +206,7 @@ def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
 
 
 def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
-    """The study of a name, made where there is none; looking at one that is there writes nothing."""
+    """The study of this name, created if there is none; opening an existing one writes nothing."""
     try:
         return optuna.load_study(study_name=name, storage=storage)
     except KeyError:
@@ -214,7 +214,7 @@ def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
 
 
 def study_name(dataset: str, backbone: str, layers: int, *more: str) -> str:
-    """The name in front of the studies of one comparison.
+    """The prefix of the names of all studies of one comparison.
 
     >>> study_name("cora", "gcn", 2, "combinatorial")
     'cora/gcn-2/combinatorial'
@@ -236,7 +236,7 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
 
 
 def _told(trial: Trial) -> dict[str, Any]:
-    """Everything that makes a trial what it is."""
+    """Everything that identifies a trial."""
     return {**trial.flat(), "method": trial.method, "seed": trial.seed, "split": trial.split}
 
 

@@ -1,1 +1,1 @@
-"""Training: many models of one architecture at once, each with settings of its own."""
+"""Training: many models of one architecture at once, each with its own settings."""

@@ -1,8 +1,8 @@
-"""T trainings of one network and structure as one program with a leading axis T.
+"""T trainings of one network and structure, as one program with a leading axis T.
 
-An epoch reads top to bottom: toss coins, learn step by step, evaluate, keep the best. A step sees the whole training
+An epoch reads top to bottom: toss coins, learn step by step, evaluate, keep the best. A step uses the whole training
 set, or a mini-batch of it where the network or the trial asks for one: then an epoch is one pass over the training
-nodes, in an order that is new in each epoch, but at most :data:`MOST_STEPS` mini-batches. Nothing in an epoch leaves
+nodes, in a new order each time, but has at most :data:`MOST_STEPS` mini-batches. Nothing in an epoch leaves
 the device, so on a GPU one epoch is recorded as a CUDA graph and replayed.
 """
 
@@ -45,7 +45,7 @@ class Course:
 
 
 def mini_batches(trial: Trial, architecture: Architecture, training: int) -> tuple[int | None, int]:
-    """The size of a trial's mini-batches, None for the whole training set, and how many there are in an epoch.
+    """The size of a trial's mini-batches, None for the whole training set, and how many there are per epoch.
 
     >>> mini_batches(Trial("fastgcn"), Architecture(), 1208), mini_batches(Trial("cdf"), Architecture(), 1208)
     ((256, 4), (None, 1))
@@ -115,7 +115,7 @@ class Batch:
             self.epoch += 1
 
     def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
-        """One step of the optimiser; returns the training loss and, if it decides, that of validation, ``[T]`` each."""
+        """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
         seen = self.learning
         step = Step(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
         logits, penalty = self.network.training(self.state, step)
@@ -144,7 +144,7 @@ class Batch:
         return torch.where(training, torch.empty_like(order).scatter_(1, order, places), OTHERS)
 
     def _recorded(self) -> Callable[[bool], None]:
-        """Warm up on a side stream, then record an epoch as a CUDA graph: launches cost nothing after that."""
+        """Warm up on a side stream, then record an epoch as a CUDA graph, which makes kernel launches free."""
         course = self.course
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -159,7 +159,7 @@ class Batch:
 
     def _graph(self, evaluate: bool, alone: bool) -> Callable[[], None]:
         if not alone and isinstance(self.learning.x, KeptProducts):
-            self.learning.x.forget()  # what comes before it on replay may not have left a product that is right
+            self.learning.x.forget()  # on replay, the graph before this one may have left an outdated product
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self.run_epoch(evaluate)

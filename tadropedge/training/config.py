@@ -1,4 +1,4 @@
-"""What is trained: the settings that all trials of a batch share, those that each has for itself, and the outcome."""
+"""What is trained: the settings that all trials of a batch share, those of each trial, and the outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 
 @dataclass(frozen=True)
 class Architecture:
-    """The network of all methods that do not name their own: its depth, its width, and settings of its own.
+    """The network of all methods that do not name their own: its depth, its width, and its own settings.
 
     >>> Architecture("gcnn", layers=1, hidden=32, settings={"order": 3}).settings_of(Trial())
     {'normalization': 'gcn', 'order': 3}
@@ -43,13 +43,13 @@ class Architecture:
         return name, lookup("network", name, NETWORKS)
 
     def settings_of(self, trial: Trial) -> dict[str, Value]:
-        """Everything the trial's network can be told: the trial's settings, checked, those given here, and defaults."""
+        """All settings of the trial's network: the trial's own, checked, then those given here, then defaults."""
         name, network = self.network(trial.method)
         mine = self.settings if name == self.backbone else {}
         return network.completed(name, {**mine, **trial.settings})
 
     def sizes(self, settings: Mapping[str, Value], num_nodes: int, num_features: int, num_classes: int) -> Sizes:
-        """The sizes of a network with these settings of its own, its width among them where it has one."""
+        """The sizes of a network with these settings; its width may be one of them."""
         hidden = int(settings.get("hidden", self.hidden))
         numbers = {"num_nodes": num_nodes, "num_features": num_features, "num_classes": num_classes}
         return Sizes(**numbers, layers=self.layers, hidden=hidden)
@@ -59,9 +59,9 @@ class Architecture:
 class Trial:
     """One training: its method, its hyper-parameters, its seed and its split.
 
-    ``keep_ratio``, where given, stands for ``keep_prob``: p is solved so that the expected kept share is met.
-    ``gamma=None`` is the knee of the scores, ``batch_size=None`` the network's own. ``split`` counts the splits handed
-    to the trainer. ``settings`` are those of the network alone, which checks them.
+    ``keep_ratio``, if given, replaces ``keep_prob``: p is solved for, so that the expected kept share is met.
+    ``gamma=None`` is the knee of the scores, ``batch_size=None`` the network's own. ``split`` is a place in the list of
+    splits that the trainer is given. ``settings`` belong to the network, which checks them.
 
     >>> Trial.of("cdf", dropout=0.3, batch_norm=True).settings
     {'batch_norm': True}
@@ -96,7 +96,7 @@ class Trial:
 
     @classmethod
     def of(cls, method: str = "original", **settings: Any) -> Trial:
-        """A trial from one flat table: what is no field of a trial belongs to its network.
+        """A trial from one flat table: what is not a field of a trial belongs to its network.
 
         >>> Trial.of("graphsage", samplse=5)
         Traceback (most recent call last):
@@ -122,7 +122,7 @@ FIELDS = tuple(one.name for one in fields(Trial))
 
 def network_settings() -> dict[str, Setting]:
     """Every setting that some network has, by name."""
-    networks = list(NETWORKS.values())[::-1]  # of two that share a name the first counts
+    networks = list(NETWORKS.values())[::-1]  # if two share a name, the first counts
     return {name: setting for network in networks for name, setting in network.settings.items()}
 
 
@@ -131,7 +131,7 @@ Curve = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
-    """What one trial gave: a value per epoch ``[epochs]``, and the kept model's epoch.
+    """The result of one trial: values per epoch ``[epochs]``, and the epoch of the kept model.
 
     Validation and test are NaN in epochs without an evaluation. ``failed`` marks a trial whose loss was not finite; its
     accuracies are NaN.

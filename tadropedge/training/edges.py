@@ -31,7 +31,7 @@ def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor
 
 
 class EdgeCoins:
-    """The edges that each trial keeps in an epoch, on the device and without looking at values."""
+    """The edges that each trial keeps in an epoch, without moving values to the host."""
 
     def __init__(
         self, graph: Graph, trials: Sequence[Trial], scores: Mapping[str, Tensor], seeds: Tensor, inside: Tensor | None
@@ -42,7 +42,7 @@ class EdgeCoins:
             self.prob = torch.stack([keep_row(graph, trial, scores) for trial in trials])
 
     def keep(self, epoch: Tensor, layer: int = 0) -> Tensor | None:
-        """The kept edges ``[T, M]`` of an epoch; every layer has coins of its own. None: all edges, in every trial."""
+        """The kept edges ``[T, M]`` of an epoch; every layer has its own coins. None: all edges, in every trial."""
         if self.prob is None:
             return self.inside
         multiplier, offset = key_tensor(self.seeds, epoch, layer)

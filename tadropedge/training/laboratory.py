@@ -1,7 +1,7 @@
 """A laboratory: one dataset, one architecture, one device; trials go in, outcomes come out.
 
-It computes edge scores once and only those its trials need, makes fresh splits by number, and cuts long lists of
-trials into batches that fit the memory.
+It computes each edge score once, and only if a trial needs it; makes fresh splits by number; and cuts long lists of
+trials into batches that fit into memory.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tadropedge.training.task import Task
 from tadropedge.training.trainer import train
 
 VERSION = (
-    1  # of the trainer: raise it when a change changes what the same trial gives, so that old trials are not resumed
+    1  # of the trainer: raise it when the same trial would give another result, so that old trials are not resumed
 )
-CPU_BUDGET = 1.5e9  # bytes of activations a batch may hold on a CPU: larger batches fall out of its caches
+CPU_BUDGET = 1.5e9  # bytes of activations per batch on a CPU: larger batches fall out of its caches
 GPU_SHARE = 0.6  # of the free memory
 DENSE_FEATURES = 0.05  # share of entries from which sparse features are multiplied as dense ones on a GPU
 PRECISIONS = {"highest": None, "high": None}
@@ -69,9 +69,9 @@ class Laboratory:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What decides an outcome beside the trial itself; a study made with other values is refused."""
+        """What decides an outcome besides the trial itself; a study made with other values is refused."""
         dataset = self.dataset
-        since_then = {  # what studies of version 1 do not name where it is as it was
+        since_then = {  # studies of version 1 lack these, which stands for the usual value
             "precision": (self.precision, "highest"),
             "evaluate_every": (self.evaluate_every, 1),
             "training": (VERSION, 1),
@@ -95,7 +95,7 @@ class Laboratory:
         return self.dataset.num_classes if self.q is None else self.q
 
     def scores(self, name: str) -> Tensor:
-        """Edge scores of one kind, ``[M]``, computed once."""
+        """The edge scores of this name, ``[M]``, computed once."""
         if name not in self._scores:
             dataset = self.dataset
             offered = {"q": self._q, "laplacian": self.laplacian, "features": dataset.features}
@@ -125,14 +125,14 @@ class Laboratory:
             except torch.OutOfMemoryError:
                 if size == 1:
                     raise TadropedgeError(
-                        f"one training of {self.dataset.name} does not fit the memory of {self.dataset.device}"
+                        f"one training of {self.dataset.name} does not fit into the memory of {self.dataset.device}"
                     ) from None
                 torch.cuda.empty_cache()
                 size = max(1, min(size, len(batch)) // 2)
         return outcomes
 
     def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
-        """How many of these trials fit at once, if all were like the largest; by default trials of the backbone."""
+        """How many trials fit at once if all are as large as the largest of these; by default of the backbone."""
         architecture, kinds = self.architecture, set[tuple[str, int]]()
         for trial in trials:
             hidden = architecture.settings_of(trial).get("hidden", architecture.hidden)

@@ -1,7 +1,7 @@
 """A trained model on disk: its numbers in ``model.safetensors``, its settings beside them in ``model.json``.
 
-Nothing is unpickled. The settings hold a checksum of the numbers and are written last, so files of two models that were
-mixed, or that a killed process left half done, are told apart from a model.
+Nothing is unpickled. The settings hold a checksum of the numbers and are written last, so mixed
+files of two models, or files of an interrupted save, are recognised and refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = 2**31 - 1  # of any count
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What ``model.json`` holds beside its format, its version and the checksum of the numbers."""
+    """What ``model.json`` holds besides its format, its version and the checksum of the numbers."""
 
     architecture: Architecture
     trial: Trial
@@ -54,8 +54,8 @@ class Settings:
 class SavedModel(Settings):
     """The kept model of one trial: ``state`` holds its parameters and running statistics, without a trials axis.
 
-    ``kept`` holds the losses and accuracies it was kept for. ``num_nodes`` matters to graph-level models alone, whose
-    read-out looks at every node; a node-level model predicts on any graph with its features.
+    ``kept`` holds the losses and accuracies it was kept for. Only graph-level models use ``num_nodes``: their
+    read-out sees every node. A node-level model predicts on any graph with its features.
     """
 
     state: dict[str, Tensor] = field(repr=False)
@@ -107,7 +107,7 @@ def save_model(
 ) -> Path:
     """Write the kept model of ``outcome``, trained with ``keep_state=True``, and return the folder.
 
-    ``num_nodes`` is needed for a graph-level model alone.
+    Only a graph-level model needs ``num_nodes``.
     """
     from safetensors.numpy import save
 
@@ -187,7 +187,7 @@ def _tensors(numbers: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def _check_state(model: SavedModel, folder: Path) -> None:
-    """Check that every parameter is there, of the right shape and finite, and nothing else."""
+    """Check that every parameter is there, has the right shape and is finite, and that there is nothing else."""
     path, state, layers = folder / NUMBERS, model.state, model.architecture.layers
     if layers > len(state):
         raise TadropedgeError(f"{path}: {layers} layers cannot be in a file of {len(state)} tensors")

@@ -1,6 +1,6 @@
 """Dropout whose noise is a pure function of (seed, epoch, layer, entry), like the coins of the edges.
 
-So a trial sees the same noise alone or in a batch, on every device, with every method it is compared with.
+So a trial sees the same noise alone or in a batch, on every device, and whatever its method.
 """
 
 from __future__ import annotations

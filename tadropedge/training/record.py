@@ -1,4 +1,4 @@
-"""What is recorded of T trainings: their curves, and of each the model that is kept."""
+"""What is recorded of T trainings: the curves and the kept model of each."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def mean_at(values: Tensor, mask: Tensor) -> Tensor:
 def passes(task: Task, split_places: Sequence[int], selection: str) -> tuple[Pass, Pass]:
     """What the training pass and the evaluation pass compute.
 
-    Samples of a graph-level task are independent: there a pass computes only those it looks at, and for each trial its
-    own, so that no trial's noise depends on the splits of the others.
+    Samples of a graph-level task are independent: there a pass computes only those it needs, separately
+    for each trial, so that no trial's noise depends on the splits of the others.
     """
     device = task.labels.device  # fresh splits are drawn on the CPU
     splits = [[part.to(device) for part in task.splits[place]] for place in split_places]
@@ -94,6 +94,6 @@ def _mask(labels: Tensor, indices: Sequence[Tensor]) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """The loss of every node or sample in every trial, ``[T, N]``; where there is no label it is never looked at."""
+    """The loss of every node or sample in every trial, ``[T, N]``; where there is no label it is never used."""
     index = labels.clamp_min(0).expand(logits.shape[0], -1)
     return -logits.log_softmax(dim=-1).gather(-1, index[..., None])[..., 0]

@@ -23,8 +23,8 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials of unlike structure (network, shared settings, mini-batches) are trained one group after the other.
-    ``split_places`` says where in ``task.splits`` the split of each trial stands; by default at its own number.
+    Trials that differ in structure (network, shared settings, mini-batches) are trained one group after the other.
+    ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
     """
     lookup("selection", course.selection, SELECTIONS)
     check_integer("epochs", course.epochs, least=1)
@@ -51,7 +51,7 @@ def structure(trial: Trial, architecture: Architecture, task: Task, split_place:
 
 
 def check_trial(trial: Trial, architecture: Architecture, selection: str, level: str) -> None:
-    """Refuse a trial that its network cannot be trained with, before anything is."""
+    """Refuse a trial that its network cannot be trained with, before training starts."""
     name, network = architecture.network(trial.method)
     if network.level != level:
         raise TadropedgeError(f"{name} is for {network.level}-level tasks and cannot be trained on a {level}-level one")

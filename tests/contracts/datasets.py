@@ -1,4 +1,4 @@
-"""What every dataset of ``DATASETS`` gives: checked fields, a split that fits them, the same for the same seed."""
+"""What every dataset of ``DATASETS`` must do: checked fields, a split that fits them, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def parts(dataset):
 
 
 class DatasetContract:
-    """Inherit, name the dataset, and say what a seed decides.
+    """Subclass it with the name of the dataset and what its seed decides.
 
     ``options`` are given to the loader; ``random`` names what another seed changes (``pairs``, ``features``,
     ``labels``, ``train``); ``covers``: whether the split holds every labelled node or sample; ``folder`` is where the
-    files of the dataset must lie; ``bad`` are options that are refused, with the message.
+    files of the dataset must be; ``bad`` maps messages to options that are refused with them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What every network of ``NETWORKS`` does, trained by the one batch class."""
+"""What every network of ``NETWORKS`` must do, trained by the one batch class."""
 
 from __future__ import annotations
 

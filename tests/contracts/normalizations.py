@@ -1,4 +1,4 @@
-"""What every normalisation of ``NORMALIZATIONS`` does: a mask of kept edges in, a shift operator out."""
+"""What every normalisation of ``NORMALIZATIONS`` must do: a mask of kept edges in, a shift operator out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def signals(*shape):
 
 
 class NormalizationContract:
-    """Inherit and name the normalisation; its dense formula is in ``tests/dense.py``, or overrides :meth:`formula`.
+    """Subclass it with the name; the dense formula is in ``tests/dense.py``, or override :meth:`formula`.
 
-    ``symmetric``: whether S is, for a mask of edges; ``directed``: whether each direction may have its own mask;
+    ``symmetric``: whether S is, for a mask of edges; ``directed``: whether directions may have different masks;
     ``smooth``: whether the whole formula is differentiated; ``alone``: the diagonal entry of a node without edges. A
     function ``normalize`` is registered under the name while the tests run.
     """

@@ -1,4 +1,4 @@
-"""What every rule of ``STRATEGIES`` does: scores in, probabilities of keeping an edge out."""
+"""What every rule of ``STRATEGIES`` must do: scores in, probabilities of keeping an edge out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BAD_GAMMA = {
 
 
 class RuleContract:
-    """Inherit, name the rule, and give its score of one edge as printed: everything else follows.
+    """Subclass it with the name of the rule and its formula for one edge, as printed in the paper.
 
     ``wants_gamma``: whether there is a threshold; ``has_inverse``: whether critical edges can be dropped first.
     """
@@ -49,7 +49,7 @@ class RuleContract:
     has_inverse = True
 
     def score(self, weight: float, share: float) -> float:
-        """The score of an edge of this ``weight``, where ``share`` of all edges weigh no more; γ is ``GAMMA``."""
+        """The score of an edge of this ``weight``, where ``share`` of all edges have no larger one; γ is ``GAMMA``."""
         raise NotImplementedError
 
     def inverse_score(self, weight: float, share: float) -> float:

@@ -17,7 +17,7 @@ from tadropedge.scores.solve import settings_for
 class ScoreContract:
     """Subclass it with ``score``, a name or ``staticmethod(function)``, and the settings to try it with.
 
-    ``weighted``: whether the edge weights of a graph enter; ``features``: whether the score takes node features.
+    ``weighted``: whether the edge weights of a graph matter; ``features``: whether the score takes node features.
     """
 
     score = "aggregate"
@@ -34,7 +34,7 @@ class ScoreContract:
             metafunc.parametrize("settings", self.variants, ids=words)
 
     def given(self, graph, settings):
-        """The settings, with features that depend on the place of a node alone."""
+        """The settings, with features that depend only on the place of a node."""
         if not self.features:
             return settings
         generator = torch.Generator().manual_seed(0)
