@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,7 @@ class Graph:
     num_nodes: int
     weight: Tensor | None = None
     arc_pair: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    _: KW_ONLY
     node_ids: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:

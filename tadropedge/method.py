@@ -63,7 +63,9 @@ NETWORK from gcn, jknet, incepgcn, gcnn, graphsage, fastgcn, as-gcn, neuralspars
         if not plus:
             return dropping
         if dropping.strategy is not None and not NETWORKS[front].drops:
-            raise TadropedgeError(f"{front} chooses its edges itself and takes no edge dropping, got {name!r}")
+            raise TadropedgeError(
+                f"{front} chooses its edges itself and cannot be combined with edge dropping: {name!r}"
+            )
         return replace(dropping, name=f"{front}+{dropping.name}", network=front)
 
     @property

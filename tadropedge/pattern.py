@@ -5,7 +5,7 @@ A subgraph is a mask, not a new graph. The pattern is built once; an epoch chang
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import torch
@@ -29,6 +29,7 @@ class Pattern:
     num_nodes: int
     crow: Tensor
     col: Tensor
+    _: KW_ONLY
     source: Tensor
 
     @classmethod
@@ -41,7 +42,7 @@ class Pattern:
         crow = torch.zeros(num_nodes + 1, dtype=torch.int64, device=pairs.device)
         crow[1:] = torch.bincount(row, minlength=num_nodes).cumsum(0)
         index = torch.int32 if row.numel() <= INT32_LIMIT else torch.int64
-        return cls(pairs, num_nodes, crow.to(index), col[order].to(index), order)
+        return cls(pairs, num_nodes, crow.to(index), col[order].to(index), source=order)
 
     @property
     def num_pairs(self) -> int:

@@ -35,7 +35,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
     (['path', 'degree'], 'join')
     >>> scores["My score"] = len
     Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: the name of a score is made of small letters, digits and hyphens, got 'My score'
+    tadropedge.errors.TadropedgeError: the name of a score must be lowercase letters, digits and hyphens, got 'My score'
     """
 
     def __init__(self, kind: str, entries: Mapping[str, T | str]) -> None:
@@ -51,13 +51,20 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
     def __setitem__(self, name: str, entry: T) -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
+            told = show(name, typed=False)
             raise TadropedgeError(
-                f"the name of a {self.kind} is made of small letters, digits and hyphens, got {show(name, typed=False)}"
+                f"the name of a {self.kind} must be lowercase letters, digits and hyphens, got {told}"
             )
         if name.split("-")[0] in RESERVED:
             raise TadropedgeError(f"the name of a {self.kind} cannot begin with {name.split('-')[0]!r}, got {name!r}")
-        if not callable(entry):
-            raise TadropedgeError(f"the {self.kind} {name!r} must be a function, got {show(entry)}")
+        if name.endswith("-inverse"):
+            raise TadropedgeError(f"the name of a {self.kind} cannot end with 'inverse', got {name!r}")
+        for other in (SCORES, STRATEGIES, NETWORKS):
+            if name in other and other is not self and self.kind != "dataset":
+                raise TadropedgeError(f"{name!r} is the name of a {other.kind} already: the {self.kind} needs another")
+        wanted = "class" if self.kind == "network" else "function"
+        if not callable(entry) or isinstance(entry, type) != (wanted == "class"):
+            raise TadropedgeError(f"the {self.kind} {name!r} must be a {wanted}, got {show(entry)}")
         self._entries[name] = entry
 
     def __delitem__(self, name: str) -> None:

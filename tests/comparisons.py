@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from tadropedge.comparison.results import Convergence, KeepProbPoint, PaperProtocol, Results, Row
+from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol, Results
 from tadropedge.comparison.statistics import Honest, honest_rows
 
 GAINS = {
@@ -29,9 +29,9 @@ RUN = {
 }
 
 
-def bare(**members) -> Row:
+def bare(**members) -> MethodRow:
     """A row of cdf on Cora that knows no more than it is told."""
-    return Row(**{"dataset": "cora", "backbone": "gcn", "layers": 2, "method": "cdf"} | members)
+    return MethodRow(**{"dataset": "cora", "backbone": "gcn", "layers": 2, "method": "cdf"} | members)
 
 
 def honest(mean=None, low=None, high=None, *, seeds=20, **members) -> Honest:

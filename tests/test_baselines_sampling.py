@@ -15,7 +15,7 @@ from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries, Ranking
 from tadropedge.nn.fastgcn import column_norms
 from tadropedge.nn.graphsage import mean_operator, sage_layer, sampled_mean
-from tadropedge.nn.network import Step
+from tadropedge.nn.network import TrainingStep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 MANY = 6000  # trials that differ in their seed alone
@@ -45,7 +45,7 @@ def batch_of(nodes, graph, trials):
 
 
 def step_of(graph, nodes, draws):
-    return Step(x=x_of(graph), nodes=nodes, keeps=[None], draws=draws, noise=lambda h, layer: h, epoch=EPOCH)
+    return TrainingStep(x=x_of(graph), nodes=nodes, keeps=[None], draws=draws, noise=lambda h, layer: h, epoch=EPOCH)
 
 
 def expanded(parameters, trials):

@@ -14,7 +14,7 @@ from torch.autograd import gradcheck
 from tadropedge.data.synthetic import load_clusters
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries, Ranking
-from tadropedge.nn.network import Step
+from tadropedge.nn.network import TrainingStep
 from tadropedge.nn.ptdnet import GAMMA, ZETA, expected_open, hard_concrete, singular_values
 from tadropedge.training.batch import Batch, Course
 from tadropedge.training.config import Architecture, Trial
@@ -49,7 +49,7 @@ def network(name, graph, trials=1, **settings):
 def step_of(graph, seeds, step=0):
     draws = Draws(torch.tensor(seeds), torch.tensor(step))
     nodes = torch.ones(len(seeds), graph.num_nodes)
-    return Step(x=x_of(graph), nodes=nodes, keeps=[None], draws=draws, noise=lambda h, layer: h, epoch=EPOCH)
+    return TrainingStep(x=x_of(graph), nodes=nodes, keeps=[None], draws=draws, noise=lambda h, layer: h, epoch=EPOCH)
 
 
 # -- values on the entries of the pattern ---------------------------------------------------------------------

@@ -205,12 +205,12 @@ def test_batches_are_smaller_for_wider_methods():
         (lambda: Trial.of("fastgnc"), "unknown method 'fastgnc'.*did you mean 'fastgcn'"),
         (
             lambda: Trial.of("ptdnet+cdf"),
-            "ptdnet chooses its edges itself .*, got 'ptdnet\\+cdf'",
+            "ptdnet chooses its edges itself .*: 'ptdnet\\+cdf'",
         ),
         (lambda: Trial.of("graphsage+cfd"), "unknown method 'graphsage\\+cfd'"),
         (
             lambda: Trial.of("fastgcn", nuclear=0.1),
-            "fastgcn has no setting 'nuclear', got 0.1; its own settings",
+            "fastgcn has no setting 'nuclear', got 0.1; its settings",
         ),
         (lambda: lab().train([Trial.of("cdf", samples=3)]), "gcn has no setting 'samples', got 3"),
         (lambda: Trial.of("fastgcn", samples=0), "samples must be a whole number of at least 1, got 0"),

@@ -132,13 +132,13 @@ BAD = {
     "dataset": (["compare", "coar"], "unknown dataset 'coar'; choose from cora"),
     "method": (["compare", "karate", "--methods", "cdf,cfd"], "unknown method 'cfd'"),
     "backbone": (["train", "karate", "--backbone", "gnc"], "unknown backbone 'gnc'"),
-    "level": (["train", "karate", "--backbone", "gcnn"], "backbone 'gcnn' does not fit"),
+    "level": (["train", "karate", "--backbone", "gcnn"], "backbone 'gcnn' cannot be used"),
     "layers": (
         ["train", "karate", "--backbone", "jknet", "--layers", "2"],
         "layers of jknet must be a whole number of",
     ),
     "keep_prob": (["train", "karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
-    "device": (["train", "karate", "--device", "tpu"], "device 'tpu' is not here; choose from auto, cpu"),
+    "device": (["train", "karate", "--device", "tpu"], "device 'tpu' is not available; choose from auto, cpu"),
     "missing": (["report", "nowhere"], "nowhere"),
     "laplacian": (["train", "karate", "--laplacian", "x"], "unknown laplacian 'x'"),
     "selection": (["train", "karate", "--selection", "x"], "unknown selection 'x'"),
@@ -303,3 +303,24 @@ def test_the_plain_log_is_sparse_and_ends(capsys):
     assert shown[0] == "search: 0 of 10"
     assert shown[-1].startswith("search: 10 of 10")
     assert len(shown) <= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--seeds", 1), "seeds must be a whole number of at least 2, got 1"),
+        (("--trials", 0), "trials must be a whole number of at least 1, got 0"),
+        (("--methods", "cdf,jknet+cdf"), "layers of jknet must be a whole number of at least 3, got 2"),
+        (
+            ("--backbone", "ptdnet", "--methods", "cdf"),
+            "ptdnet chooses its edges itself and cannot be trained with cdf",
+        ),
+        (("--layers", 0), "layers of gcn must be a whole number of at least 1, got 0"),
+        (("--methods", ""), "unknown method ''"),
+    ],
+)
+def test_compare_checks_everything_before_it_writes(arguments, words, tmp_path):
+    result = run("compare", "karate", *arguments, "--out", tmp_path / "out")
+    assert isinstance(result.exception, TadropedgeError)
+    assert words in str(result.exception)
+    assert not (tmp_path / "out").exists()

@@ -145,7 +145,10 @@ BAD = {
     "solver": (["karate", "--solver", "magic"], "unknown solver 'magic'; choose from auto, dense"),
     "laplacian": (["karate", "--laplacian", "x"], "unknown laplacian 'x'"),
     "score": (["karate", "--score", "x"], "unknown score 'x'; choose from aggregate, effective"),
-    "effective q": (["karate", "--score", "effective", "--q", "2"], "takes method, relative_error, seed, but not q"),
+    "effective q": (
+        ["karate", "--score", "effective", "--q", "2"],
+        "has no setting 'q'; its settings are method, relative_error, seed",
+    ),
     "explain": (["karate", "--score", "effective", "--explain"], "which the score 'effective' does not use"),
     "keep_prob": (["karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
     "gamma": (["karate", "--gamma", "-1"], "gamma must be a positive number, got -1.0"),

@@ -92,3 +92,17 @@ def test_what_is_no_function_is_refused():
 def test_names_are_read_without_torch():
     code = "import sys; from tadropedge.method import Method; Method.of('effective-cdf'); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "entry", "words"),
+    [
+        (NETWORKS, "cdf", dict, "'cdf' is the name of a strategy already: the network needs another"),
+        (SCORES, "gcn", len, "'gcn' is the name of a network already: the score needs another"),
+        (SCORES, "degree-inverse", len, "the name of a score cannot end with 'inverse', got 'degree-inverse'"),
+        (NETWORKS, "mine", len, "the network 'mine' must be a class, got builtin_function_or_method"),
+    ],
+)
+def test_entries_that_would_be_mistaken_later_are_refused(registry, name, entry, words):
+    with pytest.raises(TadropedgeError, match=words):
+        registry[name] = entry

@@ -25,11 +25,11 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.paper import journal
 from tadropedge.paper.figures import fixed as fixed_figures
 from tadropedge.paper.figures import tables as table_figures
-from tadropedge.paper.fixed import Setting, Trained
+from tadropedge.paper.fixed import FixedSetting, Trained
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
 from tadropedge.paper.items.table1 import Result, judge
-from tadropedge.paper.items.table2 import Choice, Contender, other_splits, without_topology
+from tadropedge.paper.items.table2 import Contender, Contest, other_splits, without_topology
 from tadropedge.paper.judge import Gap, Summary, gaps, told
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
@@ -339,7 +339,7 @@ def competitor(name, accuracies, val_accuracy, test_nodes=1000):
         printed=0.9,
         accuracy=0.9,
         honest=Summary(mean=mean, low=mean - half, high=mean + half, seeds=len(accuracies)),
-        choice=Choice(),
+        choice=Contest(),
         fresh=Fresh(val_accuracy, tuple(accuracies), test_nodes),
         looks=100,
     )
@@ -507,7 +507,7 @@ def runs(accuracies):
 
 
 def trained(method, p, share, own, same_p=(), same_budget=()):
-    setting = Setting(dataset="cora", laplacian="x", method=method, keep_prob=p, kept_share=share)
+    setting = FixedSetting(dataset="cora", laplacian="x", method=method, keep_prob=p, kept_share=share)
     return Trained(setting, runs(own), runs(same_p), runs(same_budget))
 
 

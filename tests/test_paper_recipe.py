@@ -27,7 +27,7 @@ def test_an_unknown_preset_or_setting_is_named():
     with pytest.raises(TadropedgeError, match="unknown preset 'fast'; choose from quick, paper"):
         load_recipe("components", "fast")
     with pytest.raises(TadropedgeError, match="recipe 'x' has no setting 'epochs' for preset 'quick'"):
-        Recipe("x", "t", "c", "quick", {})["epochs"]
+        Recipe("x", "t", "c", "quick", settings={})["epochs"]
 
 
 def test_a_verdict_has_one_of_three_words():

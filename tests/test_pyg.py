@@ -345,7 +345,10 @@ def test_a_bad_attribute_does_not_move_the_epoch():
 DATA = prepared()
 BAD = {
     "q zero": (lambda: AddResistance(q=0), "q must be a whole number of at least 1, got 0"),
-    "effective q": (lambda: AddResistance(q=3, score="effective"), "takes method, relative_error, seed, but not q"),
+    "effective q": (
+        lambda: AddResistance(q=3, score="effective"),
+        "has no setting 'q'; its settings are method, relative_error, seed",
+    ),
     "ratio": (lambda: AddKeepProbability(keep_ratio=1.5), r"keep_ratio must lie in \[0, 1\], got 1.5"),
     "gamma": (lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1), "gamma must be at least 0, got -1"),
     "gamma word": (lambda: AddKeepProbability("cutoff", keep_ratio=0.5, gamma="x"), "unknown gamma 'x'"),
@@ -362,8 +365,8 @@ BAD = {
         lambda: AddResistance(q=2, score="spectral"),
         "unknown score 'spectral'; choose from aggregate, effective",
     ),
-    "setting": (lambda: AddScore("effective", q=3), "the score 'effective' takes method, .*, but not q"),
-    "needed": (lambda: AddScore(lambda graph, power: graph), "the score '<lambda>' needs power"),
+    "setting": (lambda: AddScore("effective", q=3), "the score 'effective' has no setting 'q'"),
+    "needed": (lambda: AddScore(lambda graph, power: graph), "the score '<lambda>' requires power"),
     "no q": (lambda: AddResistance(), "give either q or desired_clusters"),
     "laplacian": (lambda: AddResistance(q=2, laplacian="x"), "unknown laplacian 'x'"),
     "solver": (lambda: AddResistance(q=2, solver="x"), "unknown solver 'x'"),

@@ -108,8 +108,8 @@ GRAPH = path(4)
 BAD = {
     "name": (lambda: edge_scores(GRAPH, "aggergate", q=2), r"unknown score 'aggergate'.*did you mean 'aggregate'\?"),
     "number": (lambda: edge_scores(GRAPH, 3), "unknown score 3; choose from aggregate, effective"),
-    "needed": (lambda: edge_scores(GRAPH, similarity), "the score 'similarity' needs features, which is not given"),
-    "no settings": (lambda: edge_scores(GRAPH, lambda graph: graph, q=1), "takes no settings, but not q"),
+    "needed": (lambda: edge_scores(GRAPH, similarity), "the score 'similarity' requires features"),
+    "no settings": (lambda: edge_scores(GRAPH, lambda graph: graph, q=1), "has no setting 'q'; its settings are none"),
     "no tensor": (
         lambda: edge_scores(GRAPH, lambda graph: [1.0, 2.0, 3.0]),
         r"the score '<lambda>' must return one number per edge, a tensor of shape \[3\], got list",

@@ -8,7 +8,7 @@ from graphs import ZOO, cycle, of, star, union
 from tadropedge import ConvergenceError
 from tadropedge.blocks import blocks
 from tadropedge.spectrum import SOLVERS, cluster_counts, cluster_subspaces, explain, gap_window, ladder
-from tadropedge.spectrum.certified import Basis, Inverse, Run
+from tadropedge.spectrum.certified import Basis, Inverse, LanczosRun
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.ladder import execute
 from tadropedge.spectrum.solvers import dense as dense_solver
@@ -62,7 +62,7 @@ def test_the_chance_to_miss_bounds_what_the_start_holds_of_an_eigenvector():
     n, inverse = len(L), torch.from_numpy(np.linalg.pinv(L))
     values, vectors = np.linalg.eigh(L)
     null = torch.from_numpy(null_vector(n))
-    run = Run(Basis(null, null.new_empty(n, 0)), Inverse(L, lambda b: inverse @ b), seed=3)
+    run = LanczosRun(Basis(null, null.new_empty(n, 0)), Inverse(L, lambda b: inverse @ b), seed=3)
     start, chances = run.new.numpy(), []
     for _ in range(4):
         run.step()

@@ -19,6 +19,7 @@ from tadropedge.data.source_localization import load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method, droppings
+from tadropedge.nn.backbones import GCN
 from tadropedge.nn.layers import Sparse
 from tadropedge.nn.operators import Operators
 from tadropedge.sampling import key_tensor, pair_words, toss
@@ -700,9 +701,9 @@ def test_samples_of_splits_of_unlike_sizes_are_trained_in_turn():
 
 
 def test_a_backbone_that_does_not_fit_the_level():
-    with pytest.raises(TadropedgeError, match="node-level task: backbone 'gcnn' does not fit, choose from gcn,"):
+    with pytest.raises(TadropedgeError, match="node-level task: backbone 'gcnn' cannot be used, choose from gcn,"):
         lab(architecture=Architecture("gcnn"))
-    with pytest.raises(TadropedgeError, match="is a graph-level task: backbone 'gcn' does not fit, choose from gcnn"):
+    with pytest.raises(TadropedgeError, match="is a graph-level task: backbone 'gcn' cannot be used, choose from gcnn"):
         lab(signals(), SMALL)
 
 
@@ -713,7 +714,7 @@ def test_a_backbone_that_does_not_fit_the_level():
         (lambda: Architecture("jknet", 2), "layers of jknet"),
         (lambda: Architecture(hidden=0), "hidden"),
         (lambda: Architecture("gcnn", settings={"order": -1}), "order must be a whole number of at least 0, got -1"),
-        (lambda: Architecture(settings={"order": 3}), "gcn has no setting 'order', got 3; its own settings are norm"),
+        (lambda: Architecture(settings={"order": 3}), "gcn has no setting 'order', got 3; its settings are norm"),
         (lambda: Trial.of("dropnode"), "dropnode"),
         (lambda: Trial.of(dropout=1.5), r"dropout must lie in \[0, 1\], got 1.5"),
         (lambda: Trial.of(keep_prob=float("nan")), "keep_prob"),
@@ -746,3 +747,35 @@ def test_the_precision_of_products_is_a_setting_that_ends_with_the_training():
     assert torch.get_float32_matmul_precision() == before
     with pytest.raises(TadropedgeError, match="unknown precision 'low'; choose from highest, high"):
         Laboratory(KARATE, precision="low")
+
+
+# -- checked before any work --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backbone", ["ptdnet", "neuralsparse"])
+def test_a_backbone_that_chooses_its_edges_is_not_trained_on_thinned_graphs(backbone):
+    mine = lab(architecture=Architecture(backbone))
+    for act in (mine.check, mine.train):
+        with pytest.raises(
+            TadropedgeError, match=f"{backbone} chooses its edges itself and cannot be trained with cdf"
+        ):
+            act([Trial("original"), Trial("cdf")])
+
+
+def test_trials_and_architectures_are_values():
+    one, other = Trial.of("cdf", batch_norm=True), Trial.of("cdf", batch_norm=True)
+    assert (one, hash(one)) == (other, hash(other))
+    assert len({one, other, Trial("cdf")}) == 2
+    assert hash(Architecture("gcnn", 1, 8, {"order": 3})) == hash(Architecture("gcnn", 1, 8, {"order": 3}))
+
+
+@pytest.mark.parametrize("settings", [{"gamma": float("nan")}, {"gamma": -1.0}, {"learning_rate": float("inf")}])
+def test_settings_without_a_meaning_are_refused_when_they_are_written(settings):
+    with pytest.raises(TadropedgeError, match=next(iter(settings))):
+        Trial("cdf", **settings)
+
+
+def test_a_network_that_answers_in_another_shape_is_named(monkeypatch):
+    monkeypatch.setattr(GCN, "training", lambda self, state, step: (state["output.weight"][:, :5], 0.0))
+    with pytest.raises(TadropedgeError, match=r"GCN must return logits of shape \[1, 34, 4\], got \[1, 5, 4\]"):
+        lab().train([Trial()])

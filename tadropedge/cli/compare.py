@@ -31,7 +31,7 @@ def compare_command(
 
     Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
     """
-    named = [Method.of(name.strip()).name for name in methods.split(",")] if methods else None
+    named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare
     from tadropedge.comparison.report import write_all
     from tadropedge.comparison.results import Results
@@ -41,7 +41,6 @@ def compare_command(
     started = time.monotonic()
     plan = Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed)
     laboratory = options.laboratory()
-    out.mkdir(parents=True, exist_ok=True)
     with live_progress(as_json, kept="finished trials are kept") as report:
         rows = compare(laboratory, plan, storage or out / "study.db", report)
     run, lines = run_label(laboratory.dataset.device.type, command_line(), time.monotonic() - started), []

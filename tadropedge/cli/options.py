@@ -42,7 +42,7 @@ PLUGIN = "import your own module first, for what it adds to SCORES, STRATEGIES, 
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
 KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
 Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]
-Seed_ = Annotated[int, Option(help="everything random follows from it")]
+Seed_ = Annotated[int, Option(help="random seed")]
 Device_ = Annotated[str, Option(help="auto, cpu or cuda")]
 Root_ = Annotated[Path | None, Option(help="folder with the datasets (or TADROPEDGE_DATA)")]
 Out_ = Annotated[Path, Option(help="folder for the results")]
@@ -54,7 +54,7 @@ class LaboratoryOptions:
     """What ``compare`` and ``train`` share: a dataset, a network, a device, and how to train."""
 
     dataset: Annotated[str, Argument(help=f"one of {', '.join(DATASETS)}, or the path of your own data")]
-    backbone: Annotated[str | None, Option(help="gcn, jknet, incepgcn, gcnn (default: what the data needs)")] = None
+    backbone: Annotated[str | None, Option(help=f"{', '.join(NETWORKS)} (default: gcn, or gcnn for graphs)")] = None
     layers: Annotated[int | None, Option(help="graph convolutions (default 2; 1 for gcnn)")] = None
     hidden: Annotated[int | None, Option(help="width (default 128; 32 for gcnn)")] = None
     epochs: Annotated[int, Option(help="epochs of every training")] = 400
@@ -62,10 +62,11 @@ class LaboratoryOptions:
     q: Annotated[int | None, Option("--q", help="clusters per component (default: the number of classes)")] = None
     split: Annotated[str | None, Option(help="full, public or random, where the dataset offers them")] = None
     per_class: Annotated[int | None, Option(help="labels per class of a random split")] = None
-    noise: Annotated[str | None, Option(help="of source-localization: calibrated, stated or a number")] = None
+    noise: Annotated[str | None, Option(help="source-localization only: calibrated, stated or a number")] = None
     nodes: Annotated[Path | None, Option(help="csv of features and labels beside your own edge list")] = None
+    evaluate_every: Annotated[int, Option(help="epochs from one evaluation to the next")] = 1
     per_layer: Annotated[bool, Option("--per-layer", help="a new subgraph for every layer")] = False
-    selection: Annotated[str, Option(help="keep the model of least validation loss in: evaluation, training")] = (
+    selection: Annotated[str, Option(help="which validation loss selects the model: evaluation or training")] = (
         "evaluation"
     )
     precision: Annotated[str, Option(help="of matrix products: highest, or high (TF32 on a GPU)")] = "highest"
@@ -97,9 +98,10 @@ class LaboratoryOptions:
         device = chosen_device(self.device)
         data = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options).to(device)
         backbone = self.backbone or data.backbone
-        small = backbone == "gcnn"
-        architecture = Architecture(backbone, self.layers or (1 if small else 2), self.hidden or (32 if small else 128))
-        settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision")
+        layers, hidden = (1, 32) if backbone == "gcnn" else (2, 128)
+        layers = layers if self.layers is None else self.layers
+        architecture = Architecture(backbone, layers, hidden if self.hidden is None else self.hidden)
+        settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision", "evaluate_every")
         return Laboratory(data, architecture, **{name: getattr(self, name) for name in settings})
 
 
@@ -123,5 +125,5 @@ def chosen_device(device: str) -> str:
 
     here = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     if device not in ("auto", *here):
-        raise TadropedgeError(f"device {device!r} is not here; choose from auto, {', '.join(here)}")
+        raise TadropedgeError(f"device {device!r} is not available; choose from auto, {', '.join(here)}")
     return here[-1] if device == "auto" else device

@@ -45,8 +45,9 @@ def reproduce_command(
     place = chosen_device(device)
     with live_progress(as_json, kept="what is finished is kept") as report:
         run = Run(
-            out, preset, place, data_root, seed, parts or (), again, command, report, partial(print, file=sys.stderr)
-        )
+            out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, command=command,
+            report=report, say=partial(print, file=sys.stderr),
+        )  # fmt: skip
         document = reproduce(name, run)
     mine = {item: document[item] for item in names if item in document}
     show_verdicts(mine, as_json, f"report: {out / 'report.html'}")

@@ -23,7 +23,7 @@ def train_command(
     learning_rate: float = 0.01,
     weight_decay: float = 5e-4,
     dropout: float = 0.5,
-    normalization: Annotated[str | None, Option(help="of the shift operator (default gcn)")] = None,
+    normalization: Annotated[str | None, Option(help="normalisation of the shift operator (default gcn)")] = None,
     self_weight: Annotated[bool, Option("--self-weight", help="add X W_self in every layer")] = False,
     batch_norm: Annotated[bool, Option("--batch-norm", help="normalise every layer over the nodes")] = False,
     batch_size: Annotated[int | None, Option(help="training nodes per step (default: the network's own)")] = None,

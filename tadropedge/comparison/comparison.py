@@ -8,13 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from tadropedge.comparison.results import Convergence, KeepProbPoint, PaperProtocol, Row
+from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
 from tadropedge.comparison.statistics import honest_rows
+from tadropedge.errors import check_integer
 from tadropedge.method import Method
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Spaces, method_space
 from tadropedge.search.study import Finished, Storage, open_storage, study_name
+from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 
 DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
@@ -33,14 +35,19 @@ class Plan:
     seed: int = 0
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
 
+    def __post_init__(self) -> None:
+        check_integer("trials", self.trials, least=1)
+        check_integer("seeds", self.seeds, least=2)  # one alone has no interval
 
-def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[Row]:
+
+def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[MethodRow]:
     """Run both protocols, or what is missing of them, and return one row per method.
 
     The search and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
     nothing that is finished.
     """
     dataset, architecture = laboratory.dataset, laboratory.architecture
+    laboratory.check([Trial(method) for method in plan.methods])
     space = plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
     name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
     settings = laboratory.settings
@@ -59,14 +66,14 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     return make_rows(laboratory, table, fresh)
 
 
-def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates) -> list[Row]:
+def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates) -> list[MethodRow]:
     """The two protocols side by side, method by method."""
     best = paper(table)
     judged = honest_rows(fresh.accuracy, fresh.reference)
     points = accuracy_by_keep_prob(table)
     architecture = laboratory.architecture
     return [
-        Row(
+        MethodRow(
             dataset=laboratory.dataset.name,
             backbone=architecture.backbone,
             layers=architecture.layers,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.results import Row, judged, labelled, title
+from tadropedge.comparison.results import MethodRow, judged, labelled, title
 from tadropedge.files import write_atomic
 from tadropedge.publish import pictures
 from tadropedge.publish.pictures import WIDTH, Ends, colours, name
@@ -21,19 +21,19 @@ from tadropedge.publish.pictures import WIDTH, Ends, colours, name
 Array = npt.NDArray[np.float64]
 
 
-def drawn(rows: Sequence[Row]) -> dict[str, bytes]:
+def drawn(rows: Sequence[MethodRow]) -> dict[str, bytes]:
     """Every picture that the rows have data for, by its name in ``FIGURES``; the same rows give the same bytes."""
     with pictures.look():
         figures = {stem: draw(rows) for stem, draw in FIGURES.items()}
         return {stem: pictures.png(figure, title(rows)) for stem, figure in figures.items() if figure}
 
 
-def save_figures(rows: Sequence[Row], folder: str | Path) -> list[Path]:
+def save_figures(rows: Sequence[MethodRow], folder: str | Path) -> list[Path]:
     """Write every picture to ``folder``, as ``accuracy.png`` and so on."""
     return [write_atomic(Path(folder) / f"{stem}.png", picture) for stem, picture in drawn(rows).items()]
 
 
-def accuracy(rows: Sequence[Row]) -> Figure | None:
+def accuracy(rows: Sequence[MethodRow]) -> Figure | None:
     """Mean test accuracy of each method with its 95 % interval, and a line at DropEdge's mean."""
     shown = {label: honest for label, honest in judged(rows).items() if honest.mean is not None}
     colour = colours(labelled(rows))
@@ -43,7 +43,7 @@ def accuracy(rows: Sequence[Row]) -> Figure | None:
     return _dot_plot(dots, dropedge, words)
 
 
-def differences(rows: Sequence[Row]) -> Figure | None:
+def differences(rows: Sequence[MethodRow]) -> Figure | None:
     """Paired difference to DropEdge with the same expected number of kept edges, and its 95 % interval."""
     dots = {}
     for label, honest in judged(rows).items():
@@ -68,7 +68,7 @@ def _dot_plot(dots: Mapping[str, tuple[Ends, str]], dropedge: float | None, word
     return figure
 
 
-def convergence(rows: Sequence[Row]) -> Figure | None:
+def convergence(rows: Sequence[MethodRow]) -> Figure | None:
     """Training and validation loss against the epoch, one line per method."""
     shown = {label: row.convergence for label, row in labelled(rows).items() if row.convergence}
     if not shown:
@@ -88,7 +88,7 @@ def convergence(rows: Sequence[Row]) -> Figure | None:
     return figure
 
 
-def by_keep_prob(rows: Sequence[Row]) -> Figure | None:
+def by_keep_prob(rows: Sequence[MethodRow]) -> Figure | None:
     """Accuracy of every trial against p, one panel per method, with the median along p."""
     shown = {label: row.by_keep_prob for label, row in labelled(rows).items() if row.by_keep_prob}
     if not shown:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tadropedge.comparison.figures import drawn, save_figures
 from tadropedge.comparison.results import (
+    MethodRow,
     Results,
-    Row,
     as_document,
     grouped,
     honest_label,
@@ -49,7 +49,7 @@ def write_report(results: Results, path: str | Path) -> Path:
 def render(results: Results) -> str:
     """The page as text: the verdict, both protocols, the pictures and the run.
 
-    >>> row = Row(dataset="cora", backbone="gcn", layers=2, method="cdf")
+    >>> row = MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")
     >>> page = render(Results([row], {"commit": "0123abcd"}))
     >>> "no method was compared with DropEdge." in page, "0123abcd" in page
     (True, True)
@@ -61,7 +61,7 @@ def render(results: Results) -> str:
     return render_page("comparison/report.html.j2", heading=heading, groups=groups, run=run_lines(results.run))
 
 
-def _group(rows: Sequence[Row]) -> dict[str, object]:
+def _group(rows: Sequence[MethodRow]) -> dict[str, object]:
     """What the page says of one dataset, backbone and depth."""
     named, honest = labelled(rows), judged(rows)
     names = list(dict.fromkeys(name for row in rows for name in row.settings))
@@ -81,10 +81,10 @@ def _group(rows: Sequence[Row]) -> dict[str, object]:
     }
 
 
-def table(rows: Sequence[Row]) -> Shown:
+def table(rows: Sequence[MethodRow]) -> Shown:
     """Both protocols side by side in the terminal, for one dataset, backbone and depth, with 95 % intervals.
 
-    >>> table([Row(dataset="cora", backbone="gcn", layers=2, method="cdf")]).row_count
+    >>> table([MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")]).row_count
     1
     """
     cells = [(label, *_both(row)) for label, row in labelled(rows).items()]
@@ -92,7 +92,7 @@ def table(rows: Sequence[Row]) -> Shown:
     return terminal_table(Table(title(rows), BOTH, cells, left=(0, len(BOTH) - 1)), STYLES, below)
 
 
-def _both(row: Row) -> tuple[str, ...]:
+def _both(row: MethodRow) -> tuple[str, ...]:
     paper = percent(row.paper_protocol.best_test) if row.paper_protocol else NOTHING
     if (honest := row.honest) is None:
         return paper, NOTHING, NOTHING, NOTHING, ""

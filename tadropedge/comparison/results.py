@@ -53,7 +53,7 @@ class KeepProbPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class MethodRow:
     """One method on one dataset with one backbone, under both protocols; ``settings`` were chosen on validation."""
 
     dataset: str
@@ -72,22 +72,23 @@ class Row:
 class Results:
     """All rows of a comparison, and what depends on the run alone: seconds, commit, machine, versions, command."""
 
-    rows: Sequence[Row]
+    rows: Sequence[MethodRow]
     run: Mapping[str, object] = field(default_factory=dict)
 
 
-def grouped(rows: Iterable[Row]) -> list[list[Row]]:
+def grouped(rows: Iterable[MethodRow]) -> list[list[MethodRow]]:
     """Rows that may be compared with each other: of one dataset, backbone and depth, in the order of the document."""
-    groups: dict[tuple[str, str, int], list[Row]] = {}
+    groups: dict[tuple[str, str, int], list[MethodRow]] = {}
     for row in rows:
         groups.setdefault((row.dataset, row.backbone, row.layers), []).append(row)
     return list(groups.values())
 
 
-def labelled(rows: Sequence[Row]) -> dict[str, Row]:
+def labelled(rows: Sequence[MethodRow]) -> dict[str, MethodRow]:
     """The rows of a group by name: the method, and its Laplacian where a method stands there twice.
 
-    >>> rows = [Row(dataset="cora", backbone="gcn", layers=2, method="cdf", laplacian=name) for name in ("L", "N")]
+    >>> names = {"dataset": "cora", "backbone": "gcn", "layers": 2, "method": "cdf"}
+    >>> rows = [MethodRow(**names, laplacian=laplacian) for laplacian in ("L", "N")]
     >>> list(labelled(rows[:1])), list(labelled(rows))
     (['cdf'], ['cdf (L)', 'cdf (N)'])
     """
@@ -98,21 +99,21 @@ def labelled(rows: Sequence[Row]) -> dict[str, Row]:
     }
 
 
-def judged(rows: Sequence[Row]) -> dict[str, Honest]:
+def judged(rows: Sequence[MethodRow]) -> dict[str, Honest]:
     """The honest part of each row that has one, by its label."""
     return {label: row.honest for label, row in labelled(rows).items() if row.honest}
 
 
-def title(rows: Sequence[Row]) -> str:
+def title(rows: Sequence[MethodRow]) -> str:
     """Dataset, backbone and depth of a group.
 
-    >>> title([Row(dataset="cora", backbone="gcn", layers=2, method="cdf")])
+    >>> title([MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")])
     'cora, gcn with 2 layers'
     """
     return f"{rows[0].dataset}, {rows[0].backbone} with {counted(rows[0].layers, 'layer')}" if rows else ""
 
 
-def paper_label(rows: Iterable[Row]) -> str:
+def paper_label(rows: Iterable[MethodRow]) -> str:
     """The name of the first protocol, with its number of trials.
 
     >>> paper_label([])
@@ -122,7 +123,7 @@ def paper_label(rows: Iterable[Row]) -> str:
     return f"paper protocol (best test accuracy of {counted(trials, 'trial') if trials else 'the trials'})"
 
 
-def honest_label(rows: Iterable[Row]) -> str:
+def honest_label(rows: Iterable[MethodRow]) -> str:
     """The name of the second protocol, with its number of replicates, failed ones included."""
     seeds = {row.honest.seeds + row.honest.failed for row in rows if row.honest}
     many = counted(seeds, "fresh seed") if seeds else "fresh seeds"
@@ -131,7 +132,7 @@ def honest_label(rows: Iterable[Row]) -> str:
 
 @dataclass(frozen=True)
 class _Document:
-    compare: tuple[Row, ...]
+    compare: tuple[MethodRow, ...]
     run: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -146,7 +147,8 @@ class _Document:
 def as_document(results: Results) -> dict[str, object]:
     """``results`` as plain JSON values; a number that is not finite becomes ``None``.
 
-    >>> as_document(Results([Row(dataset="cora", backbone="gcn", layers=2, method="cdf")]))["compare"][0]["layers"]
+    >>> row = MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")
+    >>> as_document(Results([row]))["compare"][0]["layers"]
     2
     """
     return {"compare": plain(results.rows), "run": plain(results.run)}

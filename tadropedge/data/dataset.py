@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -159,7 +159,7 @@ class Dataset:
 
     >>> graph = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]])
     >>> split = Split(torch.tensor([0, 3]), torch.tensor([1]), torch.tensor([2]))
-    >>> Dataset("path", graph, torch.eye(4), torch.tensor([0, 0, 1, 1]), 2, "node", split)
+    >>> Dataset("path", graph, torch.eye(4), torch.tensor([0, 0, 1, 1]), num_classes=2, level="node", split=split)
     Dataset('path', num_nodes=4, num_edges=3, num_features=4, num_classes=2, level='node', split=(2, 1, 1))
     """
 
@@ -167,6 +167,7 @@ class Dataset:
     graph: Graph
     features: Tensor
     labels: Tensor
+    _: KW_ONLY
     num_classes: int
     level: str
     split: Split

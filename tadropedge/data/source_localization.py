@@ -8,7 +8,7 @@ the noise leaves to be found, by anyone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,7 @@ class SourceLocalization:
 
     seed: int = 0
     noise: float | str = "calibrated"
+    _: KW_ONLY
     nodes: int = 50
     communities: int = 5
     inside: float = 0.6
@@ -153,8 +154,9 @@ def load_source_localization(
     >>> load_source_localization(seed=3, noise="stated").split
     Split(train=100, val=500, test=1000)
     """
-    task = SourceLocalization(seed, noise, nodes, communities, inside, between, times, sizes, normalization)
-    return task.dataset()
+    graph = {"nodes": nodes, "communities": communities, "inside": inside, "between": between}
+    settings: dict[str, Any] = {**graph, "times": times, "sizes": sizes, "normalization": normalization}
+    return SourceLocalization(seed, noise, **settings).dataset()
 
 
 def bayes_accuracy(seed: int = 0, noise: float | str = "calibrated", **settings: Any) -> float:

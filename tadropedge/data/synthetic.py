@@ -33,7 +33,15 @@ def load_karate(seed: int = 0) -> Dataset:
     arcs = [(one, int(friend)) for one, friends in enumerate(FRIENDS.split("/")) for friend in friends.split()]
     labels = torch.tensor([int(digit) for digit in COMMUNITIES])
     split = random_split(labels, per_class=2, num_val=10, num_test=16, seed=seed)
-    return Dataset("karate", Graph.from_edge_index(np.array(arcs).T), torch.eye(34), labels, 4, "node", split)
+    return Dataset(
+        "karate",
+        Graph.from_edge_index(np.array(arcs).T),
+        torch.eye(34),
+        labels,
+        num_classes=4,
+        level="node",
+        split=split,
+    )
 
 
 def load_clusters(
@@ -72,7 +80,9 @@ def load_clusters(
     rest = clusters * (nodes - per_class)
     labels = torch.from_numpy(label)
     split = random_split(labels, per_class, rest // 3, rest - rest // 3, seed=seed)
-    return Dataset("clusters", graph, torch.from_numpy(values).float(), labels, clusters, "node", split)
+    return Dataset(
+        "clusters", graph, torch.from_numpy(values).float(), labels, num_classes=clusters, level="node", split=split
+    )
 
 
 def block_model(community: npt.NDArray[np.int64], inside: float, between: float, random: np.random.Generator) -> Graph:

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.nn.layers import Features, Parameters, Sparse
-from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, TrainingStep, Value
 
 
 class ASGCN(Sampler):
@@ -64,7 +64,7 @@ class ASGCN(Sampler):
         first = {"input.weight": (inputs, hidden), "input.bias": (hidden,), "sampler.weight": (inputs, 2)}
         return first | {"output.weight": (hidden, classes), "output.bias": (classes,)}
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor]:
         """Sample the upper layer, then the lower one, then propagate upwards."""
         scores = step.x @ state["sampler.weight"]  # [T, N, 2]: h of upper and of lower nodes
         upper, lower = (self.problem.shift(step.keep(layer)) for layer in (1, 0))

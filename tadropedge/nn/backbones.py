@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, GraphConvolution, Joined, Operator, Parameters
-from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 from tadropedge.nn.operators import Operators
 from tadropedge.shift import NORMALIZATIONS
 
@@ -98,7 +98,7 @@ class GCN(Network):
         """Every layer can have its own subgraph."""
         return len(self.layers)
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""
         shifts = [self.operators.of(keep) for keep in step.keeps]
         return self.logits(state, step.x, shifts, step.noise), 0.0

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.nn.layers import Features, Parameters, Sparse
-from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, TrainingStep, Value
 
 
 class FastGCN(Sampler):
@@ -49,7 +49,7 @@ class FastGCN(Sampler):
         first = {"input.weight": (inputs, hidden), "input.bias": (hidden,)}
         return first | {"output.weight": (hidden, classes), "output.bias": (classes,)}
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """An exact layer, then an estimated one."""
         shift = self.problem.shift(step.keep(0))
         h = step.noise(self._hidden(state, step.x, shift), 0)

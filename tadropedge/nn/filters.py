@@ -10,7 +10,7 @@ from torch import Tensor
 from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Operator, Parameters
-from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 from tadropedge.nn.operators import Operators
 from tadropedge.shift import NORMALIZATIONS
 
@@ -58,7 +58,7 @@ class FilterNetwork(Network):
         """Every layer of filters can have its own subgraph."""
         return self.problem.sizes.layers
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""
         return self.logits(state, step.x, [self.operators.of(keep) for keep in step.keeps], step.noise), 0.0
 

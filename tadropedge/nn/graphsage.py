@@ -27,7 +27,7 @@ from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries, Ranking
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Parameters, Sparse
-from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import RATES, Problem, Sampler, Setting, Shapes, Sizes, TrainingStep, Value
 
 DROPPED = 2**32  # added to the key of an edge that does not exist: it comes after all that do
 
@@ -59,7 +59,7 @@ class GraphSAGE(Sampler):
             shapes[f"{layer}.bias"] = (hidden,)
         return shapes | {"output.weight": (hidden, classes), "output.bias": (classes,)}
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """Both layers on sampled neighbours."""
         entries = self.problem.entries
         means = [

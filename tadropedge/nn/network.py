@@ -96,7 +96,7 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Step:
+class TrainingStep:
     """What one training step is given.
 
     * ``x``: the features, to be multiplied by weights; for graph-level tasks the samples of this step.
@@ -147,7 +147,7 @@ class Network:
         for key, value in told.items():
             if key not in cls.settings:
                 known = ", ".join(cls.settings) or "none"
-                raise TadropedgeError(f"{name} has no setting {key!r}, got {value!r}; its own settings are {known}")
+                raise TadropedgeError(f"{name} has no setting {key!r}, got {value!r}; its settings are {known}")
             cls.settings[key].check(key, value)
         return {key: told.get(key, setting.default) for key, setting in cls.settings.items()}
 
@@ -214,7 +214,7 @@ class Network:
         """The edges that each trial may learn on, a mask ``[T, M]``; ``training [T, N]`` are its nodes. None: all."""
         return None
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, Tensor | float]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor | float]:
         """Logits ``[T, N, C]``, and what is added to the loss ``[T]``; ``state`` holds parameters and statistics."""
         raise NotImplementedError
 

@@ -23,7 +23,7 @@ from torch import Tensor
 from tadropedge.nn.entries import Ranking
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Parameters, Sparse
-from tadropedge.nn.network import RATES, Network, Problem, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import RATES, Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 
 EDGE_HIDDEN = 32
 DECAY, COLDEST = 0.001, 0.05
@@ -57,7 +57,7 @@ class NeuralSparse(Network):
         mlp = {"edge.weight": (inputs, 2 * EDGE_HIDDEN), "edge.bias": (EDGE_HIDDEN,), "edge.out": (EDGE_HIDDEN, 1)}
         return gcn | mlp
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, float]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """With Gumbel noise."""
         noise = -(-step.draws.uniform(self.problem.entries.count).log()).log()
         y = self.sparsified(state, step.x, step.epoch, noise)

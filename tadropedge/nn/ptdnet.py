@@ -32,7 +32,7 @@ from torch import Tensor
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Parameters, Sparse, aligned_product
-from tadropedge.nn.network import RATES, Network, Problem, Setting, Shapes, Sizes, Step, Value
+from tadropedge.nn.network import RATES, Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 from tadropedge.sampling import mix_tensor, pair_words
 from tadropedge.sparse import multiply
 
@@ -79,7 +79,7 @@ class PTDNet(Network):
             shapes |= {f"{name}.edge.out": (EDGE_HIDDEN, 1), f"{name}.edge.shift": (1,)}
         return shapes
 
-    def training(self, state: Parameters, step: Step) -> tuple[Tensor, Tensor]:
+    def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor]:
         """With noisy gates and both terms of regularisation."""
         temperature = (HOTTEST * COOLING**step.epoch).clamp_min(COLDEST)
         uniform = [step.draws.uniform(self.problem.entries.count, layer) for layer in range(2)]

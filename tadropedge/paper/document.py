@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ class Entry:
     verdicts: Sequence[Verdict]
     notes: Sequence[str] = ()
     figures: Sequence[str] = ()
+    _: KW_ONLY
     run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -122,7 +123,7 @@ def parse_document(content: object, name: str = "results") -> Document:
             parts["verdicts"][item],
             parts["notes"][item],
             parts["figures"][item],
-            runs[item],
+            run=runs[item],
         )
         for item, rows in top.items()
     }

@@ -24,7 +24,7 @@ from tadropedge.training.laboratory import Laboratory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class FixedSetting:
     """A method at one p on one dataset with one Laplacian, and the share of edges that it keeps."""
 
     dataset: str
@@ -38,7 +38,7 @@ class Setting:
 class Trained:
     """The trainings of one setting, replicate by replicate; a strategy has those of both kinds of DropEdge."""
 
-    setting: Setting
+    setting: FixedSetting
     runs: Sequence[Finished]
     same_p: Sequence[Finished] = ()
     same_budget: Sequence[Finished] = ()
@@ -87,7 +87,7 @@ class Fixed:
                 found = self._train(work, here, storage, part, bases, seeds)
                 yield [
                     Trained(
-                        Setting(
+                        FixedSetting(
                             dataset=dataset,
                             laplacian=laplacian,
                             method=method,
@@ -130,7 +130,7 @@ class Fixed:
         return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
 
 
-def against(group: Sequence[Trained], measure: Callable[[Sequence[Finished]], Array]) -> dict[Setting, Against]:
+def against(group: Sequence[Trained], measure: Callable[[Sequence[Finished]], Array]) -> dict[FixedSetting, Against]:
     """The differences of what is measured ``[S]`` to both kinds of DropEdge, each kind corrected together."""
     strategies = [one for one in group if one.same_budget]
     ours = {one.setting: measure(one.runs) for one in strategies}

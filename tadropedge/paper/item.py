@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Item:
     verdicts: Sequence[Verdict]
     figures: Mapping[str, bytes] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    _: KW_ONLY
     complete: bool = True
     run: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,6 +82,7 @@ class Bench:
 
     recipe: Recipe
     folder: Path
+    _: KW_ONLY
     device: str = "cpu"
     root: Path | None = None
     seed: int = 0

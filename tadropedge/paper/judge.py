@@ -28,7 +28,8 @@ Numbers = Sequence[float] | Array
 def judged(recipe: Recipe, claim: str, holds: bool | None, /, **numbers: object) -> Verdict:
     """A claim of a recipe that was measured; one that does not hold for None cannot be as stated.
 
-    >>> recipe = Recipe("x", "", "", "quick", {}, claims={"less": ("2 < {other}", "2 is {by} less than {other}")})
+    >>> claims = {"less": ("2 < {other}", "2 is {by} less than {other}")}
+    >>> recipe = Recipe("x", "", "", "quick", settings={}, claims=claims)
     >>> judged(recipe, "less", True, other=3, by=1)
     Verdict(claim='2 < 3', status='reproduced', reason='2 is 1 less than 3')
     >>> judged(recipe, "less", 2 < 1 or None, other=1, by=-1).status

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -34,6 +34,7 @@ class Recipe:
     title: str
     claim: str
     preset: str
+    _: KW_ONLY
     settings: Mapping[str, Any]
     published: Mapping[str, Any] = field(default_factory=dict)
     claims: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name: the claim, and the reason
@@ -53,7 +54,8 @@ class Recipe:
     def said(self, **cases: Iterable[Mapping[str, object]]) -> list[str]:
         """The notes in their order; one that is among ``cases`` is said for each of them, with its numbers.
 
-        >>> recipe = Recipe("x", "", "", "quick", {"p": 0.5}, notes={"one": "p is {p}.", "two": "{name} is there."})
+        >>> notes = {"one": "p is {p}.", "two": "{name} is there."}
+        >>> recipe = Recipe("x", "", "", "quick", settings={"p": 0.5}, notes=notes)
         >>> recipe.said(two=[{"name": "Cora"}, {"name": "PubMed"}])
         ['p is 0.5.', 'Cora is there.', 'PubMed is there.']
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class Run:
 
     out: Path
     preset: str = "quick"
+    _: KW_ONLY
     device: str = "cpu"
     root: Path | None = None
     seed: int = 0
@@ -71,7 +72,9 @@ def stored(out: Path) -> Document:
 def run_item(recipe: Recipe, run: Run) -> Entry:
     """Run one item and write its pictures and its table."""
     started = time.monotonic()
-    bench = Bench(recipe, run.out, run.device, run.root, run.seed, run.report, tuple(run.parts))
+    bench = Bench(
+        recipe, run.out, device=run.device, root=run.root, seed=run.seed, report=run.report, parts=tuple(run.parts)
+    )
     with warnings.catch_warnings():
         # The notes of Table 1 say it once for all of the paper.
         warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
@@ -84,7 +87,7 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
     verdicts = found.verdicts
     if is_quick(recipe):
         verdicts = [replace(verdict, reason=f"{verdict.reason} ({QUICK})") for verdict in verdicts]
-    return Entry(found.rows, verdicts, found.notes, figures, _run_info(found, recipe, run, started))
+    return Entry(found.rows, verdicts, found.notes, figures, run=_run_info(found, recipe, run, started))
 
 
 def write_folder(document: Document, out: Path) -> Path:

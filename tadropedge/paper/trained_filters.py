@@ -119,7 +119,7 @@ def feature_norm(x: Tensor) -> Tensor:
     return norm
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Movement:
     """For each draw ``[D]``: ‖E‖₂, ‖S − S'‖₂, the change of the output over ‖X‖, and the theorem's bound on it.
 

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import optuna
@@ -65,6 +65,7 @@ class Work:
 
     bench: Bench
     total: int
+    _: KW_ONLY
     done: int = 0
     _here: int = 0
     _extra: int = 0

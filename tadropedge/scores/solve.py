@@ -213,17 +213,19 @@ def check_settings(score: Score, settings: Mapping[str, Any]) -> Partwise | None
 
     >>> check_settings("effective", {"q": 3})
     Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: the score 'effective' takes method, relative_error, seed, but not q
+    tadropedge.errors.TadropedgeError: the score 'effective' has no setting 'q'; its settings are method, \
+relative_error, seed
     """
     name, function = named(score)
     takes = parameters(function)
     rest = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
     for given in settings:
         if given not in takes and not rest:
-            raise TadropedgeError(f"the score {name!r} takes {', '.join(takes) or 'no settings'}, but not {given}")
+            known = ", ".join(takes) or "none"
+            raise TadropedgeError(f"the score {name!r} has no setting {given!r}; its settings are {known}")
     for asked, one in takes.items():
         if one.default is one.empty and one.kind is not one.VAR_KEYWORD and asked not in settings:
-            raise TadropedgeError(f"the score {name!r} needs {asked}, which is not given")
+            raise TadropedgeError(f"the score {name!r} requires {asked}")
     return function.settings(**settings) if isinstance(function, InParts) else None
 
 

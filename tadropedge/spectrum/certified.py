@@ -37,7 +37,7 @@ class Inverse:
         """From eigenvalues of L⁺ to those of L, and back."""
         return 1 / values
 
-    def good(self, run: Run, new: Tensor, limit: Floats) -> bool:
+    def good(self, run: LanczosRun, new: Tensor, limit: Floats) -> bool:
         """Whether the first pairs of a run are pairs of L with residuals below the limits.
 
         L⁺ v − θ v is a multiple of the new vector; times −L / θ it is the residual of the pair (1 / θ, v) of L.
@@ -64,7 +64,7 @@ class Flipped:
         """From eigenvalues of c I − L to those of L, and back."""
         return self.top - values
 
-    def good(self, run: Run, new: Tensor, limit: Floats) -> bool:
+    def good(self, run: LanczosRun, new: Tensor, limit: Floats) -> bool:
         """Whether the first pairs of a run have residuals below the limits: the same for L as for c I − L."""
         residual = run.last[: len(limit)] * run.beside[-1]
         if len(run.diagonal) == LOOK and residual[0] > NEAR * self.top:
@@ -77,7 +77,7 @@ def lowest(operator: Inverse | Flipped, null: Floats, k: int, aim: Aim) -> Eigen
 
     Lanczos started from one vector sees one vector of each eigenspace; the other copies are orthogonal to all that it
     builds. So a run from a random vector orthogonal to everything before looks for them, a few steps long where there
-    are none (see :meth:`Run.chance`). Where there is one, the next run starts from what has converged alone.
+    are none (see :meth:`LanczosRun.chance`). Where there is one, the next run starts from what has converged alone.
 
     >>> cycle = sp.diags([-1.0, -1.0, 2.0, -1.0, -1.0], [-8, -1, 0, 1, 8], shape=(9, 9)).tocsr()
     >>> dense = torch.from_numpy(cycle.toarray())
@@ -94,7 +94,7 @@ def lowest(operator: Inverse | Flipped, null: Floats, k: int, aim: Aim) -> Eigen
     for seed in range(MOST_RUNS):
         if wanted == 0 or basis.size == n:
             break
-        run = Run(basis, operator, seed)
+        run = LanczosRun(basis, operator, seed)
         floor = 0.0
         if len(values) == wanted:
             cut = aim.cut(np.concatenate(([0.0], operator.swapped(values))))
@@ -117,7 +117,7 @@ def lowest(operator: Inverse | Flipped, null: Floats, k: int, aim: Aim) -> Eigen
     return with_null(operator.swapped(values), vectors.numpy(), null)
 
 
-def _follow(run: Run, aim: Aim, known: Floats, wanted: int, floor: float, looking: bool) -> int:
+def _follow(run: LanczosRun, aim: Aim, known: Floats, wanted: int, floor: float, looking: bool) -> int:
     """Go on until the first values of the run have converged; return how many of them are among the ``wanted`` largest.
 
     The ``known`` values are among those, too; new ones lie above ``floor``. ``looking``: one new value is enough,
@@ -162,7 +162,7 @@ class Basis:
         return torch.addmv(vector, rows.T, rows @ vector, alpha=-1)
 
 
-class Run:
+class LanczosRun:
     """Lanczos from a random vector orthogonal to a basis, which it extends, with L⁺ or c I − L.
 
     ``values``: the Ritz values, largest first; ``last``: the last entry of each Ritz vector; ``exhausted``: whether the

@@ -166,7 +166,7 @@ def whiskers(L: sp.csr_matrix) -> int:
     return int(gone.sum())
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Step:
     """One thing to do: a batch of small components (``system=None``), or one large component with a ladder of its own.
 
@@ -181,6 +181,9 @@ class Step:
     reason: str
     system: System | None = None
     runs_on: torch.device = CPU
+
+    def __repr__(self) -> str:
+        return f"Explanation({', '.join(f'{name}={getattr(self, name)!r}' for name in FACTS)})"
 
     @property
     def nodes(self) -> int:

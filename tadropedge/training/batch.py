@@ -14,15 +14,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tadropedge.errors import TadropedgeError
 from tadropedge.nn.draws import Draws
-from tadropedge.nn.network import Step
+from tadropedge.nn.network import TrainingStep
 from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import Architecture, Outcome, Trial
 from tadropedge.training.edges import EdgeCoins
 from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 from tadropedge.training.record import Record
-from tadropedge.training.task import TRAIN, VAL, Task, cross_entropy, mean_at, passes
+from tadropedge.training.task import TRAIN, VAL, Pass, Task, cross_entropy, mean_at, passes
 
 MOST_STEPS = 4  # mini-batches per epoch: a large training set is seen over several epochs
 ORDER = 100  # the stream that the order of the training nodes comes from
@@ -111,14 +112,16 @@ class Batch:
             self.record.trained(self.epoch, train_loss)
             if evaluate:
                 logits = self.network.evaluation(self.state, self.looking.x, self.epoch)
+                self._check_logits(logits, self.looking)
                 self.record.evaluated(self.epoch, logits, self.looking, *deciding)
             self.epoch += 1
 
     def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
         """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
         seen = self.learning
-        step = Step(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
+        step = TrainingStep(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
         logits, penalty = self.network.training(self.state, step)
+        self._check_logits(logits, seen)
         losses = cross_entropy(logits, seen.labels)  # [T, N]
         loss = mean_at(losses, nodes)
         gradients = torch.autograd.grad((loss + penalty).sum(), list(self.parameters.values()))
@@ -127,6 +130,12 @@ class Batch:
             self.updates += 1
             decides = self.course.selection == "training"
             return torch.stack((loss, seen.mean(losses, VAL)) if decides else (loss,))
+
+    def _check_logits(self, logits: Tensor, seen: Pass) -> None:
+        expected = (len(self.trials), seen.labels.shape[-1], self.network.problem.sizes.num_classes)
+        if tuple(logits.shape) != expected:
+            name = type(self.network).__name__
+            raise TadropedgeError(f"{name} must return logits of shape {list(expected)}, got {list(logits.shape)}")
 
     def _nodes(self, ranks: Tensor | None, number: int) -> Tensor:
         """Ones ``[T, N]`` at the training nodes of one step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
@@ -29,7 +30,7 @@ class Architecture:
     backbone: str = "gcn"
     layers: int = 2
     hidden: int = 128
-    settings: Mapping[str, Value] = field(default_factory=dict)
+    settings: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         network = lookup("backbone", self.backbone, NETWORKS)
@@ -78,7 +79,7 @@ class Trial:
     batch_size: int | None = None
     seed: int = 0
     split: int = 0
-    settings: Mapping[str, Value] = field(default_factory=dict)
+    settings: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         method = Method.of(self.method)
@@ -87,10 +88,12 @@ class Trial:
         for name in ("dropout", "keep_prob"):
             if not 0 <= getattr(self, name) <= 1:
                 raise TadropedgeError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
-        if not self.learning_rate > 0:
+        if not 0 < self.learning_rate < math.inf:
             raise TadropedgeError(f"learning_rate must be positive, got {self.learning_rate}")
-        if not self.weight_decay >= 0:
+        if not 0 <= self.weight_decay < math.inf:
             raise TadropedgeError(f"weight_decay must be at least 0, got {self.weight_decay}")
+        if self.gamma is not None and not 0 <= self.gamma < math.inf:
+            raise TadropedgeError(f"gamma must be at least 0, got {self.gamma}")
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, least=1)
 
@@ -100,7 +103,7 @@ class Trial:
 
         >>> Trial.of("graphsage", samplse=5)
         Traceback (most recent call last):
-        tadropedge.errors.TadropedgeError: graphsage has no setting 'samplse', got 5; its own settings are hidden, \
+        tadropedge.errors.TadropedgeError: graphsage has no setting 'samplse', got 5; its settings are hidden, \
 samples, inductive
         """
         return cls(method).but(**settings)

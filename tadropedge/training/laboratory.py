@@ -25,7 +25,7 @@ from tadropedge.training.batch import Course
 from tadropedge.training.config import Architecture, Outcome, Trial
 from tadropedge.training.edges import keep_row
 from tadropedge.training.task import Task
-from tadropedge.training.trainer import train
+from tadropedge.training.trainer import check_trial, train
 
 VERSION = (
     1  # of the trainer: raise it when the same trial would give another result, so that old trials are not resumed
@@ -60,12 +60,17 @@ class Laboratory:
         if NETWORKS[backbone].level != level:
             fitting = ", ".join(name for name, network in NETWORKS.items() if network.level == level)
             raise TadropedgeError(
-                f"{self.dataset.name} is a {level}-level task: backbone {backbone!r} does not fit, "
+                f"{self.dataset.name} is a {level}-level task: backbone {backbone!r} cannot be used, "
                 f"choose from {fitting}"
             )
         lookup("precision", self.precision, PRECISIONS)
         self._scores: dict[str, Tensor] = {}
         self._splits: dict[int, Split] = {0: self.dataset.split}
+
+    def check(self, trials: Sequence[Trial]) -> None:
+        """Refuse trials that cannot be trained here, before any work is done."""
+        for trial in trials:
+            check_trial(trial, self.architecture, self.selection, self.dataset.level)
 
     @property
     def settings(self) -> dict[str, object]:

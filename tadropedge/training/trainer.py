@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.method import Method
 from tadropedge.training.batch import Batch, Course, mini_batches
 from tadropedge.training.config import SELECTIONS, Architecture, Outcome, Trial
 from tadropedge.training.task import TRAIN, Task
@@ -57,8 +58,10 @@ def check_trial(trial: Trial, architecture: Architecture, selection: str, level:
         raise TadropedgeError(f"{name} is for {network.level}-level tasks and cannot be trained on a {level}-level one")
     check_integer(f"layers of {name}", architecture.layers, least=network.least_layers)
     architecture.settings_of(trial)
+    if Method.of(trial.method).strategy is not None and not network.drops:
+        raise TadropedgeError(f"{name} chooses its edges itself and cannot be trained with {trial.method}")
     if selection != "evaluation" and network.sampled:
         raise TadropedgeError(
-            f"{trial.method} has no validation loss on its training pass: selection {selection!r} does not fit, "
+            f"{trial.method} has no validation loss on its training pass: selection {selection!r} cannot be used, "
             "choose evaluation"
         )

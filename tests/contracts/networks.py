@@ -248,7 +248,7 @@ class NetworkContract:
         assert all(len({one.settings[key] for one in drawn}) > 1 for key in drawn[0].settings)
 
     def test_wrong_settings_are_named(self):
-        with pytest.raises(TadropedgeError, match=f"{self.name} has no setting 'unheard', got 1; its own settings"):
+        with pytest.raises(TadropedgeError, match=f"{self.name} has no setting 'unheard', got 1; its settings"):
             self.lab().train([self.trial(unheard=1)])
         for key, setting in self.network.settings.items():
             for wrong in (object(), "no such name", -1 if isinstance(setting.default, int | float) else 3):
@@ -257,7 +257,7 @@ class NetworkContract:
 
     def test_a_task_of_the_other_level_is_refused(self):
         other = signals() if self.network.level == "node" else nodes()
-        with pytest.raises(TadropedgeError, match=f"-level task: backbone '{self.name}' does not fit"):
+        with pytest.raises(TadropedgeError, match=f"-level task: backbone '{self.name}' cannot be used"):
             self.lab(other)
 
     def test_too_few_layers_are_refused(self):

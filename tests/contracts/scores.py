@@ -120,7 +120,7 @@ class ScoreContract:
         ):
             with pytest.raises(TadropedgeError, match=message):
                 edge_scores(wrong, self.score, **settings)
-        with pytest.raises(TadropedgeError, match=r"the score '.*' takes .*, but not moon"):
+        with pytest.raises(TadropedgeError, match=r"the score '.*' has no setting 'moon'"):
             self.scores(ZOO["karate"], settings | {"moon": "full"})
         with pytest.raises(TadropedgeError, match="device must be 'cpu' or 'cuda', got 'tpu'"):
             self.scores(ZOO["karate"], settings, device="tpu")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tadropedge.paper.figures.fixed import draw_accuracy
-from tadropedge.paper.fixed import Fixed, Setting, Trained, against
+from tadropedge.paper.fixed import Fixed, FixedSetting, Trained, against
 from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
 from tadropedge.paper.judge import (
     BUDGETS,
@@ -26,7 +26,7 @@ from tadropedge.publish.wording import NOTHING, p_value, plus_minus, points
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accuracy(Setting, Row):
+class Accuracy(FixedSetting, Row):
     """One method at one p: its accuracy and, for a strategy, that of DropEdge and the differences to it."""
 
     accuracy: Annotated[Summary, WITHOUT_NAME]

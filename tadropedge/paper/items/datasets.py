@@ -16,7 +16,7 @@ Split = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class Tally:
     """What the paper prints of a dataset."""
 
     nodes: int
@@ -40,7 +40,7 @@ class Statistics(Row):
     features: int
     split: Split
     unlabelled: int
-    printed: Annotated[Sizes, Column("printed", inlined=True)]
+    printed: Annotated[Tally, Column("printed", inlined=True)]
 
 
 ROWS = (Statistics,)
@@ -50,13 +50,13 @@ def run(bench: Bench) -> Item:
     """Count nodes, edges, classes, features and the split of each dataset."""
     rows = []
     for name in bench.each("datasets", bench.recipe["datasets"]):
-        printed = build(Sizes, bench.recipe.published[title(name)], f"published.{title(name)}")
+        printed = build(Tally, bench.recipe.published[title(name)], f"published.{title(name)}")
         rows.append(measured(bench.dataset(name), printed))
     verdicts = [verdict for row in rows for verdict in judge(row, bench.recipe)]
     return Item(rows, verdicts, notes=bench.recipe.said())
 
 
-def measured(dataset: Dataset, printed: Sizes) -> Statistics:
+def measured(dataset: Dataset, printed: Tally) -> Statistics:
     """One row of the table."""
     graph = dataset.graph
     loops = int((graph.arc_pair < 0).sum()) // 2

@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws(Row):
+class GraphDraws(Row):
     """The subgraphs of one graph with one share dropped in one place: means and medians over draws."""
 
     share: float
@@ -77,10 +77,10 @@ def run(bench: Bench) -> Item:
     """On many graphs of each kind, drop more and more edges inside and between clusters."""
     recipe, journal = bench.recipe, Journal(bench)
     jobs = [(kind, number) for kind in recipe["kinds"] for number in range(recipe["graphs"])]
-    found: dict[str, list[list[Draws]]] = {}
+    found: dict[str, list[list[GraphDraws]]] = {}
     for kind, number in bench.each("graphs", jobs):
         piece = partial(measure, kind, recipe, bench.seed + number)
-        found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", Draws, piece))
+        found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", GraphDraws, piece))
     rows = [row for name, graphs in found.items() for row in summary(name, graphs)]
     pictures = {"proposition1": figures.distances(rows)}
     return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
@@ -95,7 +95,7 @@ def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: n
     return keep
 
 
-def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[Draws]:
+def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[GraphDraws]:
     """One record for each share and place of dropping: means over draws on one graph."""
     made = clustered(kind, seed)
     random = np.random.default_rng([seed, 3])
@@ -115,12 +115,12 @@ def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[Draws]:
     return records
 
 
-def measured(whole: Realizability, made: Clustered, keep: Tensor, share: float, dropped: str, count: int) -> Draws:
+def measured(whole: Realizability, made: Clustered, keep: Tensor, share: float, dropped: str, count: int) -> GraphDraws:
     """Distances and bounds of a batch of subgraphs."""
     part = alpha_realizable(made.graph, made.clusters, keep)
     distance, bound = subspace_distance(whole.modes, part.modes), whole.bound(part)
     finite = torch.isfinite(bound)
-    return Draws(
+    return GraphDraws(
         share=share,
         dropped=dropped,
         count=count,
@@ -139,12 +139,12 @@ def measured(whole: Realizability, made: Clustered, keep: Tensor, share: float, 
     )
 
 
-def summary(kind: str, graphs: Sequence[Sequence[Draws]]) -> list[Kind]:
+def summary(kind: str, graphs: Sequence[Sequence[GraphDraws]]) -> list[Kind]:
     """Means and medians over graphs."""
     return [_summed(kind, records) for records in zip(*graphs, strict=True)]
 
 
-def _summed(kind: str, records: Sequence[Draws]) -> Kind:
+def _summed(kind: str, records: Sequence[GraphDraws]) -> Kind:
     def of(name: str) -> list[Any]:
         return [getattr(record, name) for record in records]
 

@@ -123,7 +123,7 @@ def run(bench: Bench) -> Item:
         short=[{"row": row} for row in rows if row.short is not None and row.short > recipe["tolerance"]],
         speed=_speed(work, cells),
     )
-    return Item(rows, judge(rows, recipe), figures.draw_table1(rows), notes, finished == len(cells), told)
+    return Item(rows, judge(rows, recipe), figures.draw_table1(rows), notes, complete=finished == len(cells), run=told)
 
 
 def all_cells(recipe: Recipe) -> list[Cell]:

@@ -37,7 +37,7 @@ TOLERANCE = 0.01  # below the printed accuracy of a competitor
 
 
 @dataclass(frozen=True)
-class Choice:
+class Contest:
     """What a number of a row was trained with."""
 
     method: str | None = None
@@ -55,8 +55,8 @@ class Contender(Row):
     printed: float | None
     accuracy: float
     honest: Annotated[Summary, Column("honest", inlined=True)] = field(default_factory=Summary)
-    choice: Annotated[Choice, WITHOUT_NAME]  # of the best test accuracy
-    honest_choice: Annotated[Choice, Column("honest", inlined=True)] = field(default_factory=Choice)
+    choice: Annotated[Contest, WITHOUT_NAME]  # of the best test accuracy
+    honest_choice: Annotated[Contest, Column("honest", inlined=True)] = field(default_factory=Contest)
     fresh: Annotated[Fresh, WITHOUT_NAME] = field(default_factory=Fresh)  # of what the honest mean is of
     looks: int | None = None  # at the test set, of which the accuracy is the best
 
@@ -94,7 +94,9 @@ def run(bench: Bench) -> Item:
     counts = ", ".join(f"{dataset} {count}" for dataset, count in seeds.items())
     verdicts = [*judge(rows, recipe), *reached(rows, recipe)]
     whole = complete and all(found.values())
-    return Item(rows, verdicts, {"table2": figures.contenders(rows)}, notes, whole, work.run(counts=counts))
+    return Item(
+        rows, verdicts, {"table2": figures.contenders(rows)}, notes, complete=whole, run=work.run(counts=counts)
+    )
 
 
 def _table1_rows(bench: Bench, recipe: Recipe) -> tuple[Sequence[Result], str, bool]:
@@ -132,8 +134,8 @@ def _ours(recipe: Recipe, measured: Sequence[Result]) -> list[Contender]:
                     printed=printed_accuracy(recipe, name, dataset),
                     accuracy=best.paper_protocol.best_test,
                     honest=_summary(chosen.honest) if chosen else Summary(),
-                    choice=Choice(best.method, best.layers, best.laplacian),
-                    honest_choice=Choice(chosen.method, chosen.layers, chosen.laplacian) if chosen else Choice(),
+                    choice=Contest(best.method, best.layers, best.laplacian),
+                    honest_choice=Contest(chosen.method, chosen.layers, chosen.laplacian) if chosen else Contest(),
                     fresh=chosen.fresh if chosen else Fresh(),
                     looks=sum(row.paper_protocol.trials for row in mine),
                 )
@@ -179,7 +181,7 @@ def _competitors(work: Work, dataset: str, now: bool) -> list[Contender]:
 def _printed(recipe: Recipe, method: str, dataset: str) -> Contender:
     """A competitor that was not run here."""
     name = recipe["competitors"][method]
-    printed, choice = printed_accuracy(recipe, name, dataset), Choice(method, 2, None)
+    printed, choice = printed_accuracy(recipe, name, dataset), Contest(method, 2, None)
     return Contender(
         row=name,
         dataset=dataset,
@@ -244,7 +246,7 @@ def best_on_validation(rows: Sequence[C]) -> C | None:
 def above(one: Contender, other: Contender) -> tuple[float, float]:
     """The difference of two honest means and half its 95 % interval, paired where replicates have the same splits.
 
-    >>> rows = [Contender(row=name, dataset="cora", source="measured", printed=None, accuracy=0.9, choice=Choice(),
+    >>> rows = [Contender(row=name, dataset="cora", source="measured", printed=None, accuracy=0.9, choice=Contest(),
     ...                   fresh=Fresh(0.8, found, 100))
     ...         for name, found in (("a", (0.80, 0.83, 0.81, 0.9)), ("b", (0.79, 0.82, 0.80)))]
     >>> [round(number, 4) for number in above(*rows)]
