@@ -7,11 +7,13 @@ import threading
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import tadropedge
 from tadropedge.cli import app
-from tadropedge.cli.progress import plain_log
+from tadropedge.cli.options import load_plugins
+from tadropedge.cli.progress import live_progress, plain_log
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.model_file import load_model
@@ -324,3 +326,33 @@ def test_compare_checks_everything_before_it_writes(arguments, words, tmp_path):
     assert isinstance(result.exception, TadropedgeError)
     assert words in str(result.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_plugins_are_found_in_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "found_here.py").write_text("value = 3")
+    (tmp_path / "broken_here.py").write_text("1 / 0")
+    assert load_plugins(None) is None
+    assert load_plugins(["found_here"]) == ["found_here"]
+    assert sys.modules.pop("found_here").value == 3
+    with pytest.raises(TadropedgeError, match="cannot import the plugin 'broken_here' .ZeroDivisionError: division by"):
+        load_plugins(["broken_here"])
+
+
+def test_a_terminal_shows_a_live_display(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with live_progress(quiet=False) as report:
+        for done in range(3):
+            report("search", done, 2)
+    shown = capsys.readouterr().err
+    assert "search" in shown
+    assert "2/2" in shown
+
+
+@pytest.mark.parametrize("kept", ["", "finished trials are kept"])
+def test_an_interruption_says_how_to_resume_where_something_is_kept(kept, capsys):
+    with pytest.raises(typer.Exit if kept else KeyboardInterrupt) as caught, live_progress(quiet=True, kept=kept):
+        raise KeyboardInterrupt
+    assert getattr(caught.value, "exit_code", None) == (130 if kept else None)
+    assert (f"stopped; {kept}. Resume with: tadropedge" in capsys.readouterr().err) == bool(kept)

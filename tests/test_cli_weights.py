@@ -153,7 +153,7 @@ BAD = {
     "keep_prob": (["karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
     "gamma": (["karate", "--gamma", "-1"], "gamma must be a positive number, got -1.0"),
     "tolerance": (["karate", "--tolerance", "0"], "tolerance must be a positive number"),
-    "device": (["karate", "--device", "tpu"], "device 'tpu' is not here"),
+    "device": (["karate", "--device", "tpu"], "device 'tpu' is not available"),
     "out": (["karate", "--out", "good.csv"], "--out must be a folder, but 'good.csv' is a file"),
 }
 

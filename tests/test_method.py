@@ -106,3 +106,7 @@ def test_names_are_read_without_torch():
 def test_entries_that_would_be_mistaken_later_are_refused(registry, name, entry, words):
     with pytest.raises(TadropedgeError, match=words):
         registry[name] = entry
+
+
+def test_a_registry_prints_its_names():
+    assert repr(Registry("score", {"path": "os.path:join"})) == "Registry('score': path)"

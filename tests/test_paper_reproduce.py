@@ -136,7 +136,7 @@ def test_hostile_words_are_only_words(finished, tmp_path):
     document = read_document(finished / "results.json")
     hostile = "<script>alert(1)</script>{{ 7 * 7 }}"
     entry = document["convergence"]
-    changed = type(entry)(entry.rows, [Verdict(hostile, "reproduced", hostile)], [hostile], [], entry.run)
+    changed = type(entry)(entry.rows, [Verdict(hostile, "reproduced", hostile)], [hostile], [], run=entry.run)
     page = Page(report({"convergence": changed}, tmp_path))
     assert "script" not in {tag for tag, _ in page.tags}
     assert page.text.count(hostile) == 3
@@ -178,7 +178,7 @@ def test_a_finished_item_is_not_run_again_unless_asked(copied, monkeypatch):
 
 def _entry(folder, rows):
     entry = read_document(folder / "results.json")["table1"]
-    return type(entry)(rows, entry.verdicts, entry.notes, entry.figures, entry.run)
+    return type(entry)(rows, entry.verdicts, entry.notes, entry.figures, run=entry.run)
 
 
 def test_another_seed_or_recipe_is_run(copied, monkeypatch):
