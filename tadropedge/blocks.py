@@ -55,7 +55,7 @@ class Block:
         return digest.hexdigest()
 
     def one(self, member: int) -> Block:
-        """One of the components as a block of its own."""
+        """One component as its own block."""
         begin, end = np.searchsorted(self.member, (member, member + 1))  # edges come sorted by component
         mine = slice(begin, end)
         return Block(

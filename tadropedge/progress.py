@@ -34,7 +34,7 @@ class Progress:
         self._bar = tqdm(desc=title, total=total, disable=disable, delay=delay, leave=False, unit_scale=True)
         self._ended = threading.Event()
         if not self._bar.disable:
-            # One large component is one long step: a clock of its own keeps the elapsed time moving.
+            # One large component is one long step: a separate clock keeps the elapsed time moving.
             threading.Thread(target=self._tick, args=(delay,), daemon=True).start()
 
     def _tick(self, delay: float) -> None:

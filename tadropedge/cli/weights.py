@@ -26,7 +26,9 @@ SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczo
 def weights_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
     q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
-    desired_clusters: Annotated[int | None, Option(help="about so many: q at the largest eigengap nearby")] = None,
+    desired_clusters: Annotated[
+        int | None, Option(help="approximate number of clusters: q is set at the largest eigengap near it")
+    ] = None,
     score: Annotated[str, Option(help=SCORE)] = "aggregate",
     kind: Annotated[str | None, Option(hidden=True)] = None,
     laplacian: Annotated[str | None, Option(help="combinatorial (default) or normalized")] = None,
@@ -46,7 +48,7 @@ def weights_command(
     plugin: Plugin_ = None,
     as_json: Json_ = False,
 ) -> None:
-    """Which edges hold this graph together? Writes scores, a summary, pictures and a page to look into.
+    """Which edges hold this graph together? Writes scores, a summary, pictures and an interactive page.
 
     If it is interrupted, run the same command again to resume; it ends with the same files.
 

@@ -1,4 +1,4 @@
-"""The main job: search settings for every method, retrain the chosen ones afresh, judge, and write it all down."""
+"""The main job: search settings for every method, retrain the chosen ones on fresh seeds and splits, and judge."""
 
 from __future__ import annotations
 

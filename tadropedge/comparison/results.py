@@ -171,7 +171,7 @@ def read_results(path: str | Path) -> Results:
 
 
 def write_results(results: Results, path: str | Path) -> Path:
-    """Write ``results.json`` in one step: a killed process leaves the old file or the new one."""
+    """Write ``results.json`` in one step: if it is interrupted, the old file stays."""
     document = as_document(results)
     parse(document, Path(path).name)
     return write_json(document, Path(path))

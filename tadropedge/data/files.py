@@ -104,7 +104,7 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
     if contents.split is not None and split != "random":
         return contents.split
     if split == "file":
-        raise TadropedgeError("the file has no split of its own: expected train, val and test")
+        raise TadropedgeError("the file has no split: expected train, val and test")
     labelled = contents.labels[contents.labels >= 0]
     rest = labelled.numel() - per_class * labelled.unique().numel()
     num_val = min(NUM_VAL, max(1, rest // 3))

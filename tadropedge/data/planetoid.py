@@ -107,7 +107,7 @@ def _paths(name: str, root: str | Path | None) -> dict[str, Path]:
 def _fetch(name: str, paths: list[Path]) -> None:
     """Download those of the files of a citation set that are missing.
 
-    Each comes into place by one atomic move after all were checked, so a killed process leaves no half file.
+    Files are moved into place after all are checked, so an interruption leaves no partial file.
     """
     folder, missing = paths[0].parent, [path.name for path in paths if not path.is_file()]
     if not missing:

@@ -135,7 +135,7 @@ class Search:
     seeds: int
     place: str  # in front of the names of its studies
     most_seeds: int = 0  # more of them, up to this number, while a difference is known less well than
-    half_width: float = 0.0  # this: what the differences are has no say in it
+    half_width: float = 0.0  # this: this does not depend on the differences
 
     def run(
         self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool = True

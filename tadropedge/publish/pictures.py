@@ -23,7 +23,7 @@ from tadropedge.publish.wording import short
 P = ParamSpec("P")
 Ends = tuple[float | None, float | None, float | None]  # low, middle, high
 
-# Okabe and Ito's palette, told apart by colour-blind readers; its yellow is too pale for lines on white.
+# Okabe and Ito's palette, which colour-blind readers can distinguish; its yellow is too pale for lines on white.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6000", "#882255")
 INK, QUIET, GREY = "#1a1a1a", "#6b6b6b", "#8c8c8c"
 BASELINES = {"original": GREY, "dropedge": INK}

@@ -1,1 +1,1 @@
-"""What the weights of a graph look like: computed in parts that survive a kill, summed up, written and drawn."""
+"""The report on the edge scores of a graph: summary, files, pictures and an interactive page."""

@@ -1,4 +1,4 @@
-"""``graph.html``: the graph to look into, with its critical edges coloured.
+"""``graph.html``: an interactive page of the graph, with its critical edges coloured.
 
 The page is self-contained. Its policy admits one script, by its hash; names from the outside are data, never markup.
 """

@@ -262,7 +262,7 @@ def _own(name: str, values: object, graph: Graph) -> Tensor:
 
 
 def settled(scores: Floats) -> Floats:
-    """The scores of a whole graph: NaN, of components without modes of their own, as the lowest; ties made equal.
+    """The scores of a whole graph: NaN (components without modes) becomes the lowest score; near ties are made equal.
 
     Scores that differ by rounding alone get one value, so that ranks do not depend on noise.
     """

@@ -1,4 +1,4 @@
-"""What a solver is asked for, beside the matrix: where to run, how good is good enough, whom to tell."""
+"""What a solver is asked for besides the matrix: where to run, the accuracy, and where to report progress."""
 
 from __future__ import annotations
 

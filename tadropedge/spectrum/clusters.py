@@ -38,7 +38,7 @@ class Clusters:
 
     @property
     def least_nodes(self) -> int:
-        """Components with fewer nodes than this get no spectrum of their own."""
+        """Components with fewer nodes than this have no spectrum."""
         return self.q or self.desired_clusters or 1
 
     @property

@@ -168,7 +168,7 @@ def whiskers(L: sp.csr_matrix) -> int:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Step:
-    """One thing to do: a batch of small components (``system=None``), or one large component with a ladder of its own.
+    """One thing to do: a batch of small components (``system=None``), or one large component with its own ladder.
 
     ``rungs`` are the solvers in the order in which they are tried, ``reason`` says why in one sentence, and ``survey``
     is what was seen of the component, with its twin leaves merged.
@@ -249,7 +249,7 @@ def plan(parts: Iterable[Block], wish: Wish, device: torch.device = CPU) -> Iter
 
 
 def _alone(block: Block, wish: Wish, device: torch.device) -> Step:
-    """A component with a ladder of its own."""
+    """A component with its own ladder."""
     system = System.of(block, wish.laplacian)
     survey = Survey.of(system.L)
     rungs, reason = survey.choice(wish.solver, min(survey.nodes, wish.pairs_needed), device)

@@ -86,7 +86,7 @@ class Case:
 
 
 def largest_component(graph: Graph) -> Graph:
-    """The largest component as a graph of its own, nodes in their old order.
+    """The largest component as its own graph, nodes in their old order.
 
     >>> largest_component(Graph.from_edge_index([[0, 2, 3], [1, 3, 4]])).pairs.tolist()
     [[0, 1], [1, 2]]
