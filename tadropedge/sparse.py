@@ -198,7 +198,7 @@ def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) 
 
 @cache
 def hush_beta_warning() -> None:
-    """Torch says once per process that CSR tensors are in beta and unchecked; users of this package need not hear it."""
+    """Torch says once per process that CSR tensors are in beta and unchecked; users here need not hear it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         one = torch.ones(1, dtype=torch.int64)

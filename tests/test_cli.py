@@ -336,9 +336,7 @@ def test_plugins_are_found_in_the_current_folder(tmp_path, monkeypatch):
     assert load_plugins(None) is None
     assert load_plugins(["found_here"]) == ["found_here"]
     assert sys.modules.pop("found_here").value == 3
-    with pytest.raises(
-        TadropedgeError, match=r"cannot import the plugin 'broken_here' .ZeroDivisionError: division by"
-    ):
+    with pytest.raises(TadropedgeError, match=r"cannot import the plugin 'broken_here' .ZeroDivisionError"):
         load_plugins(["broken_here"])
 
 

@@ -27,7 +27,7 @@ def weights_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
     q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
     desired_clusters: Annotated[
-        int | None, Option(help="approximate number of clusters: q is set at the largest eigengap near it")
+        int | None, Option(help="approximate number of clusters; q at the nearest large eigengap")
     ] = None,
     score: Annotated[str, Option(help=SCORE)] = "aggregate",
     kind: Annotated[str | None, Option(hidden=True)] = None,
