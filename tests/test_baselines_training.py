@@ -10,7 +10,6 @@ import numpy as np
 import optuna
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner
 
 from tadropedge.cli import app
@@ -90,47 +89,11 @@ def test_a_trial_does_not_depend_on_its_batch(dataset, per_layer):
     close(together, mine.train(TRIALS[::-1])[::-1])
 
 
-@pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
-@pytest.mark.parametrize("method", COMPETITORS)
-def test_alone_and_in_a_batch_a_trial_is_the_same_to_the_last_bit(method, dataset):
-    mine = lab(dataset(), epochs=8)
-    trials = [Trial.of(method, seed=seed, hidden=8) for seed in range(4)]
-    for one, other in zip(mine.train(trials), [mine.train([alone])[0] for alone in trials], strict=True):
-        for name in CURVES:
-            assert np.array_equal(getattr(one, name), getattr(other, name)), name
-
-
-def test_the_same_trials_again_are_the_same_to_the_last_bit():
-    for one, other in zip(lab().train(TRIALS), lab().train(TRIALS), strict=True):
-        for name in CURVES:
-            assert np.array_equal(getattr(one, name), getattr(other, name))
-
-
-@pytest.mark.parametrize("dataset", [lambda: KARATE, sparse_clusters], ids=["dense", "sparse"])
-def test_every_device_trains_alike(dataset, device):
-    close(lab(dataset().to(device)).train(TRIALS), lab(dataset()).train(TRIALS), atol=1e-3)
-
-
-def test_a_trial_that_fails_leaves_the_others_alone():
-    trials = [TRIALS[0].but(learning_rate=1e30 if place == 1 else 0.01) for place in range(3)]
-    broken, alone = lab().train(trials), lab().train(trials[:1])[0]
-    assert [outcome.failed for outcome in broken] == [False, True, False]
-    close([broken[0], broken[2]], [alone, alone])
-
-
 def test_settings_and_seeds_matter():
     base = Trial.of("graphsage", hidden=8, samples=2, batch_size=3)
     changes = [{"seed": 1}, {"samples": 4}, {"batch_size": 2}, {"inductive": True}, {"hidden": 4}, {"dropout": 0.1}]
     first, *others = lab().train([base, *(base.but(**change) for change in changes)])
     assert all(not np.allclose(first.train_loss, other.train_loss, atol=1e-4) for other in others)
-
-
-@pytest.mark.parametrize("method", COMPETITORS)
-def test_training_learns(method):
-    dataset = sparse_clusters()
-    outcome = lab(dataset, epochs=60).train([Trial.of(method, seed=1, learning_rate=0.02, dropout=0.2)])[0]
-    assert outcome.train_loss[-10:].mean() < 0.7 * outcome.train_loss[0]
-    assert outcome.kept["test_accuracy"] > 0.5  # chance is a third
 
 
 # -- mini-batches ---------------------------------------------------------------------------------------------------
@@ -163,30 +126,6 @@ def test_a_large_training_set_takes_more_than_an_epoch(monkeypatch):
 
 
 # -- sizes ----------------------------------------------------------------------------------------------------------
-
-
-class Largest(TorchDispatchMode):
-    """The largest number of entries of any tensor that is made."""
-
-    def __init__(self):
-        super().__init__()
-        self.size = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        for one in out if isinstance(out, tuple | list) else [out]:
-            if isinstance(one, torch.Tensor) and one.layout is torch.strided:
-                self.size = max(self.size, one.numel())
-        return out
-
-
-@pytest.mark.parametrize("method", COMPETITORS)
-def test_there_is_no_dense_matrix_of_nodes_by_nodes(method):
-    dataset = load_clusters(clusters=3, nodes=300, inside=0.01, between=0.001)
-    nodes = dataset.graph.num_nodes
-    with Largest() as largest:
-        lab(dataset, epochs=1).train([Trial.of(method, hidden=8)])
-    assert largest.size < 0.5 * nodes**2
 
 
 def test_batches_are_smaller_for_wider_methods():
@@ -304,18 +243,6 @@ def test_compare_takes_all_of_them(tmp_path):
     assert rows["graphsage+cdf"]["honest"]["difference"] is not None
     assert rows["fastgcn"]["honest"]["difference"] is None
     assert set(rows["neuralsparse"]["settings"]) == {"learning_rate", "weight_decay", "dropout", "hidden", "samples"}
-
-
-@pytest.mark.parametrize("method", COMPETITORS)
-def test_a_saved_model_predicts_what_was_kept(method, tmp_path):
-    dataset = sparse_clusters()
-    [outcome] = lab(dataset, epochs=8).train([Trial.of(method, hidden=8)], keep_state=True)
-    folder = save_model(tmp_path, outcome, Architecture(hidden=8), "clusters", dataset.num_features, 3)
-    model = load_model(folder)
-    assert model.trial == outcome.trial
-    test = dataset.split.test
-    right = (model.predict(dataset)[test] == dataset.labels[test]).float().mean()
-    assert float(right) == pytest.approx(outcome.kept["test_accuracy"], abs=1e-6)
 
 
 @pytest.mark.parametrize(("method", "own"), [("cdf", {"batch_norm": True}), ("fastgcn", {"samples": 9, "hidden": 8})])
