@@ -93,7 +93,7 @@ def test_a_file_without_a_split_gets_a_random_one(npz):
     assert torch.bincount(one.labels[one.split.train]).tolist() == [2, 2, 2]
     assert torch.equal(one.split.train, same.split.train)
     assert not torch.equal(one.split.train, other.split.train)
-    with pytest.raises(TadropedgeError, match=r"mine\.npz: the file has no split of its own"):
+    with pytest.raises(TadropedgeError, match=r"mine\.npz: the file has no split"):
         load_file(file, split="file")
     with pytest.raises(
         TadropedgeError, match=r"mine\.npz: class 2 has 3 labelled nodes, which is less than per_class=20"
