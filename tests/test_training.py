@@ -770,6 +770,12 @@ def test_settings_without_a_meaning_are_refused_when_they_are_written(settings):
         Trial("cdf", **settings)
 
 
+def test_a_network_that_forgets_the_penalty_is_named(monkeypatch):
+    monkeypatch.setattr(GCN, "training", lambda self, state, step: state["output.weight"])
+    with pytest.raises(TadropedgeError, match=r"the training pass of GCN must return \(logits, penalty\), got "):
+        lab().train([Trial()])
+
+
 def test_a_network_that_answers_in_another_shape_is_named(monkeypatch):
     monkeypatch.setattr(GCN, "training", lambda self, state, step: (state["output.weight"][:, :5], 0.0))
     with pytest.raises(TadropedgeError, match=r"GCN must return logits of shape \[1, 34, 4\], got \[1, 5, 4\]"):

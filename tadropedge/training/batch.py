@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.network import TrainingStep
 from tadropedge.sparse import KeptProducts
@@ -120,7 +121,11 @@ class Batch:
         """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
         seen = self.learning
         step = TrainingStep(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
-        logits, penalty = self.network.training(self.state, step)
+        answer: Any = self.network.training(self.state, step)  # a user's own network may return anything
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            name = type(self.network).__name__
+            raise TadropedgeError(f"the training pass of {name} must return (logits, penalty), got {show(answer)}")
+        logits, penalty = answer
         self._check_logits(logits, seen)
         losses = cross_entropy(logits, seen.labels)  # [T, N]
         loss = mean_at(losses, nodes)
