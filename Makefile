@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: demo test lint types imports unit format bench clean
+.PHONY: demo test lint types imports unit format bench torture clean
 
 demo: $(READY)
 	$(BIN)/python examples/clusters.py --out demo-output/clusters
@@ -37,6 +37,10 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/sampling.py
+
+# Every attack that tests/torture knows; `make test` runs a sample of each kind.
+torture: $(READY)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture --out results/benchmarks/torture.json
 
 clean:
 	rm -rf $(VENV) demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
