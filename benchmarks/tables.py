@@ -86,6 +86,14 @@ def startup() -> str:
     return page(("process", "time"), rows, (0,), [from_docs("startup-cpu.json")])
 
 
+def torture() -> str:
+    """What was tried to break it, and how often it behaved."""
+    if not present("torture.json"):
+        return NOTHING_YET
+    rows = body("torture.json", "{tries}", "{tried:,}", "{behaved:,}")
+    return page(("attack", "tried", "behaved"), rows, (0,), [source("torture.json")])
+
+
 def calibration() -> str:
     """The noise at which source localisation scores what the paper prints."""
     columns = ("noise", "tuned original", "between graphs", "Bayes-optimal")
@@ -303,6 +311,7 @@ PLACES = {
         "cora": cora,
         "competitors": competitors,
         "training": training,
+        "torture": torture,
     },
     "docs/speed.md": {"sampling": sampling, "startup": startup, "large": large},
     "docs/method.md": {"accuracy": accuracy},
