@@ -186,3 +186,16 @@ def show(value: object, typed: bool = True) -> str:
     text = " ".join(repr(value).split())
     text = text if len(text) <= 60 else text[:57] + "..."
     return f"{type(value).__name__} {text}" if typed else text
+
+
+def check_seed(value: object, name: str = "seed") -> int:
+    """Return ``value`` as an ``int`` of 64 bits without a sign, which is what a seed is everywhere: 0 to 2⁶⁴ − 1.
+
+    >>> check_seed(2**64)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: seed must be a whole number below 2**64, got 18446744073709551616
+    """
+    number = check_integer(name, value, least=0)
+    if number >= 2**64:
+        raise TadropedgeError(f"{name} must be a whole number below 2**64, got {show(value, typed=False)}")
+    return number

@@ -24,6 +24,7 @@ from tadropedge.errors import (
     check_integer,
     check_length,
     check_probability,
+    check_seed,
     show,
 )
 
@@ -181,7 +182,7 @@ def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple
         raise TadropedgeError(f"epoch must be a whole number, got {show(epoch, typed=False)}")
     one = as_integer(seed)
     if one is not None:
-        return key(one, number)
+        return key(check_seed(one), number)
     listed = seed.tolist() if hasattr(seed, "tolist") else seed
     seeds = [as_integer(each) for each in listed] if isinstance(listed, (list, tuple, range)) else []
     known = [each for each in seeds if each is not None]
@@ -189,5 +190,5 @@ def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple
         raise TadropedgeError(f"seed must be a whole number or a list of them, got {show(seed, typed=False)}")
     if like.dim() == 2 and like.shape[0] not in (1, len(seeds)):
         raise TadropedgeError(f"prob has {like.shape[0]} rows, but there are {len(seeds)} seeds")
-    keys = torch.tensor([key(each, number) for each in known], device=like.device)
+    keys = torch.tensor([key(check_seed(each), number) for each in known], device=like.device)
     return keys[:, :1], keys[:, 1:]

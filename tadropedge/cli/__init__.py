@@ -48,6 +48,13 @@ def run() -> None:
     """Run the command line; bad input is one line and exit code 2."""
     try:
         app()
-    except (TadropedgeError, OSError) as error:
+    except Exception as error:
+        from tadropedge.memory import not_enough, ran_out
+
+        known = isinstance(error, TadropedgeError)
+        if not known and ran_out(error):  # the last net: whatever it was doing, in whatever words
+            error = not_enough(error, "this command", "a smaller graph or network, or more memory, may do")
+        elif not known and not isinstance(error, OSError):
+            raise
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
 from tadropedge.comparison.statistics import honest_rows
-from tadropedge.errors import check_integer
+from tadropedge.errors import check_integer, check_seed
 from tadropedge.method import Method
 from tadropedge.search.engine import Table, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
@@ -38,6 +38,7 @@ class Plan:
     def __post_init__(self) -> None:
         check_integer("trials", self.trials, least=1)
         check_integer("seeds", self.seeds, least=2)  # one alone has no interval
+        check_seed(self.seed)
 
 
 def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[MethodRow]:

@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 
 from tadropedge.data.dataset import Dataset, Split
 from tadropedge.data.synthetic import connected_block_model
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
 from tadropedge.graph import Graph
 
 Array = npt.NDArray[np.float64]
@@ -58,8 +58,9 @@ class SourceLocalization:
     normalization: str = "spectral"
 
     def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("communities", 2), ("times", 1), ("nodes", 4)):
+        for name, least in (("communities", 2), ("times", 1), ("nodes", 4)):
             check_integer(name, getattr(self, name), least)
+        check_seed(self.seed)
         for size in self.sizes:
             check_integer("each of sizes", size, least=1)
         if self.nodes % self.communities:

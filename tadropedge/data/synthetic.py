@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 
 from tadropedge.data.dataset import Dataset, random_split
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.errors import TadropedgeError, check_integer, check_seed
 from tadropedge.graph import Graph
 
 # W. W. Zachary, An information flow model for conflict and fission in small groups, 1977: the members of
@@ -71,7 +71,7 @@ def load_clusters(
         raise TadropedgeError(
             f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
         )
-    random = np.random.default_rng(check_integer("seed", seed, least=0))
+    random = np.random.default_rng(check_seed(seed))
     label = np.arange(clusters * nodes) // nodes
     graph = block_model(label, inside, between, random)
     centres = random.standard_normal((clusters, features))

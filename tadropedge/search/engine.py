@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.errors import TadropedgeError, check_integer, check_seed
 from tadropedge.method import Method
 from tadropedge.search.space import Spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
@@ -49,7 +49,7 @@ def run_search(
         raise TadropedgeError(f"methods are empty: name at least one, got {methods!r}")
     check_integer("trials", trials, least=1)
     check_integer("batch", batch, least=1)
-    fingerprint = {"seed": check_integer("seed", seed, least=0), **(settings or {})}
+    fingerprint = {"seed": check_seed(seed), **(settings or {})}
     with opened(storage) as base:
         ledgers = [
             Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
