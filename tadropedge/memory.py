@@ -25,12 +25,19 @@ if TYPE_CHECKING:  # the command line asks what an error means before torch is l
     import torch
 
 ROOT = Path("/")
+LARGE = 2**26  # bytes: asking what is free takes half a millisecond, which is not worth it in a hot loop for less
 
 # What NumPy, SciPy's SuperLU, torch, SQLite, zlib and the loader of shared libraries say, in small letters.
 SAID = (
     *("unable to allocate", "can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory"),
     *("bad_alloc", "bad allocation", "malloc fail", "failed to allocate", "can't start new thread"),
-    *("failed to map segment", "array is too big", "maximum allowed dimension exceeded", "size calculation overflowed"),
+    *(
+        "outofmemoryerror",
+        "failed to map segment",
+        "array is too big",
+        "maximum allowed dimension exceeded",
+        "size calculation overflowed",
+    ),
 )
 ASKED = re.compile(r"allocate ([0-9.]+) (bytes|[KMGTPE]iB)")
 UNITS = {"bytes": 1, **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGTPE", 1)}}
@@ -83,7 +90,7 @@ def ran_out(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
-    text = str(error).lower()
+    text = f"{type(error).__name__}: {error}".lower()
     return any(words in text for words in SAID)
 
 

@@ -192,10 +192,10 @@ class TADropEdge(nn.Module):
 
     def __init__(self, seed: int = 0, *, advance: str = "call") -> None:
         super().__init__()
-        number = check_seed(seed)
+        number = check_seed(seed, signed=True)
         lookup("advance", advance, ADVANCES)
         self.advance = advance
-        self.register_buffer("seed", torch.tensor(signed(number)))
+        self.register_buffer("seed", torch.tensor(signed(number % 2**64)))
         self.register_buffer("epoch", torch.tensor(0))
 
     def forward(

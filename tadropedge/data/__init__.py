@@ -14,6 +14,7 @@ from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import check_seed, lookup, name_or_path
+from tadropedge.memory import within_memory
 from tadropedge.registry import DATASETS
 
 __all__ = [
@@ -57,4 +58,5 @@ source-localization, karate, clusters (did you mean 'karate'?)
     for key in options:
         lookup(f"option of {name}", key, taken)
     # Datasets that need no files have no use for the folder, and no quarrel with it.
-    return loader(**options, **({"root": root} if "root" in taken else {}))
+    with within_memory(f"the dataset {name}"):
+        return loader(**options, **({"root": root} if "root" in taken else {}))

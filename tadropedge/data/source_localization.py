@@ -18,9 +18,10 @@ import torch
 from scipy.spatial.distance import cdist
 
 from tadropedge.data.dataset import Dataset, Split
-from tadropedge.data.synthetic import connected_block_model
+from tadropedge.data.synthetic import PAIR_BYTES, connected_block_model
 from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
 from tadropedge.graph import Graph
+from tadropedge.memory import check_memory
 
 Array = npt.NDArray[np.float64]
 
@@ -68,6 +69,9 @@ class SourceLocalization:
         lookup("normalization", self.normalization, SHIFTS)
         if not 0 < self.deviation < float("inf"):
             raise TadropedgeError(f"noise must be positive and finite, got {self.noise}")
+        signals = 2 * self.communities * self.times + 3 * sum(self.sizes)  # the means and the samples, with copies
+        need = PAIR_BYTES * self.nodes**2 + 8 * signals * self.nodes
+        check_memory(need, f"source localisation on {self.nodes} nodes", "take fewer nodes, times or samples")
 
     @property
     def deviation(self) -> float:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.memory import check_memory, free_bytes, not_enough, ran_out
+from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.solve import edge_scores, settings_for
@@ -153,7 +153,7 @@ class Laboratory:
     def _check_memory(self, trials: Sequence[Trial]) -> None:
         """Refuse trials of which a single one could not be trained, and curves that could not be held."""
         largest = self._largest(trials)
-        if largest > CPU_BUDGET / 10 or self.epochs > MANY_EPOCHS:  # asking what is free takes longer than small things
+        if largest > LARGE or self.epochs > MANY_EPOCHS:
             curves = self.epochs * (EPOCH_BYTES + 4 * len(METRICS))
             check_memory(CERTAIN * largest + curves, self._one_training, FEWER, self.dataset.device)
 
