@@ -10,9 +10,10 @@ import scipy.sparse as sp
 import torch
 
 from tadropedge.blocks import DENSE_NODES, Block, Floats
-from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
+from tadropedge.errors import ConvergenceError
+from tadropedge.memory import check_memory
 from tadropedge.sparse import multiply
-from tadropedge.spectrum.machine import few_threads, shortage
+from tadropedge.spectrum.machine import few_threads
 from tadropedge.spectrum.multigrid import Multigrid, on_device
 from tadropedge.spectrum.plan import NARROW, Survey
 from tadropedge.spectrum.solvers import grounded_inverse
@@ -32,7 +33,7 @@ def exact(block: Block) -> Floats:
 
     Checked by the sum of w_m R_m, which is n − 1 in every component.
     """
-    _check_memory(4 * 8 * block.count * block.size**2, f"an exact answer for {block.size} nodes", "sketch")
+    check_memory(4 * 8 * block.count * block.size**2, f"an exact answer for {block.size} nodes", "use method='sketch'")
     L = block.dense_laplacian("combinatorial")
     L += block.norms("combinatorial")[:, None, None] / block.size  # a scale like that of L: well conditioned
     try:
@@ -48,13 +49,6 @@ def exact(block: Block) -> Floats:
         worst = float(np.abs(total - block.size + 1).max())
         raise ConvergenceError(f"resistances of {block.size} nodes miss their known sum by {worst:.1e}; {TOO_WIDE}")
     return difference
-
-
-def _check_memory(need: int, what: str, instead: str = "") -> None:
-    """Refuse work that cannot fit before it begins."""
-    missing = shortage(need)
-    if missing:
-        raise NotEnoughMemoryError(f"{what} {missing}" + (f"; use method={instead!r}" if instead else ""))
 
 
 def _positive_inverse(matrix: Floats) -> Floats:
@@ -83,7 +77,7 @@ def sketch(
     edges = len(block.edges)
     # Incidence, Laplacian and coarse graphs; the vectors of conjugate gradients; one piece of edges.
     need = 220 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
-    _check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
+    check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
     incidence = _weighted_incidence(block)
     solve = laplacian_solver(block.sparse_laplacian("combinatorial"), device)
     random = np.random.default_rng(seed)

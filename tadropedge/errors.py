@@ -1,4 +1,4 @@
-"""The one error type, and the only places where names, probabilities, lengths and devices are checked."""
+"""The one error type, and the only places where names, probabilities, lengths, seeds and devices are checked."""
 
 from __future__ import annotations
 
@@ -186,3 +186,20 @@ def show(value: object, typed: bool = True) -> str:
     text = " ".join(repr(value).split())
     text = text if len(text) <= 60 else text[:57] + "..."
     return f"{type(value).__name__} {text}" if typed else text
+
+
+def check_seed(value: object, name: str = "seed", *, signed: bool = False) -> int:
+    """Return ``value`` as an ``int``: a seed is a word of 64 bits, a whole number from 0 to 2⁶⁴ − 1.
+
+    Coins also take words ``signed``, as int64 tensors hold them, down to −2⁶³: −1 stands for 2⁶⁴ − 1.
+
+    >>> check_seed(-1, signed=True), check_seed(2**64 - 1)
+    (-1, 18446744073709551615)
+    >>> check_seed(2**64)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: seed must be a whole number below 2**64, got 18446744073709551616
+    """
+    number = check_integer(name, value, least=-(2**63) if signed else 0)
+    if number >= 2**64:
+        raise TadropedgeError(f"{name} must be a whole number below 2**64, got {show(value, typed=False)}")
+    return number

@@ -25,11 +25,11 @@ from torch_geometric.transforms import BaseTransform
 
 from tadropedge.errors import (
     TadropedgeError,
-    as_integer,
     check_device,
     check_integer,
     check_length,
     check_probability,
+    check_seed,
     lookup,
 )
 from tadropedge.graph import Graph
@@ -192,9 +192,7 @@ class TADropEdge(nn.Module):
 
     def __init__(self, seed: int = 0, *, advance: str = "call") -> None:
         super().__init__()
-        number = as_integer(seed)
-        if number is None:
-            raise TadropedgeError(f"seed must be a whole number, got {seed!r}")
+        number = check_seed(seed, signed=True)
         lookup("advance", advance, ADVANCES)
         self.advance = advance
         self.register_buffer("seed", torch.tensor(signed(number % 2**64)))

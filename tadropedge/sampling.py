@@ -24,16 +24,20 @@ from tadropedge.errors import (
     check_integer,
     check_length,
     check_probability,
+    check_seed,
     show,
 )
+from tadropedge.memory import LARGE, check_memory, within_memory
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 FIRST = 0xBF58476D1CE4E5B9
 SECOND = 0x94D049BB133111EB
+COIN_BYTES = 17  # a word, a probability and the answer
 STREAMS = {"multiplier": 1, "offset": 2}
 
 
+@within_memory("coins", "take fewer seeds at once")
 def sample_edges(
     prob: Tensor,
     seed: int | Sequence[int] | Tensor = 0,
@@ -66,9 +70,12 @@ def sample_edges(
         check_device("pairs", pairs, prob.device, "prob")
         words = node_pair_words(pairs)
     multiplier, offset = _keys(seed, epoch, prob)
+    rows = len(multiplier) if isinstance(multiplier, Tensor) else prob.numel() // max(1, prob.shape[-1])
+    _check_room(rows, prob.shape[-1], prob.device)
     return toss(words, multiplier, offset, prob)
 
 
+@within_memory("coins", "take fewer seeds at once")
 def sample_directed(
     num_pairs: int,
     keep_prob: float,
@@ -93,13 +100,20 @@ def sample_directed(
         raise TadropedgeError(f"keep_prob must be one number in [0, 1], got {show(keep_prob, typed=False)}") from None
     check_probability("keep_prob", torch.tensor(p))
     kept = int(p * entries)
-    words = pair_words(entries, torch.device(device))
-    multiplier, offset = _keys(seed, epoch, words)
-    coins: Tensor = words * multiplier + offset
+    multiplier, offset = _keys(seed, epoch, torch.empty(0, device=device))
+    _check_room(len(multiplier) if isinstance(multiplier, Tensor) else 1, entries, device)
+    coins: Tensor = pair_words(entries, torch.device(device)) * multiplier + offset
     if kept == 0:
         return torch.zeros_like(coins, dtype=torch.bool)
     # Words differ and odd multipliers are one-to-one, so there are no ties and the count is exact.
     return coins <= coins.kthvalue(kept, dim=-1, keepdim=True).values
+
+
+def _check_room(rows: int, edges: int, device: torch.device | str) -> None:
+    """Refuse coins that would not fit, before any is tossed."""
+    need = COIN_BYTES * rows * edges
+    if need > LARGE:
+        check_memory(need, f"{rows} × {edges} coins", "take fewer seeds at once", device)
 
 
 def toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Tensor) -> Tensor:
@@ -181,7 +195,7 @@ def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple
         raise TadropedgeError(f"epoch must be a whole number, got {show(epoch, typed=False)}")
     one = as_integer(seed)
     if one is not None:
-        return key(one, number)
+        return key(check_seed(one, signed=True), number)
     listed = seed.tolist() if hasattr(seed, "tolist") else seed
     seeds = [as_integer(each) for each in listed] if isinstance(listed, (list, tuple, range)) else []
     known = [each for each in seeds if each is not None]
@@ -189,5 +203,5 @@ def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple
         raise TadropedgeError(f"seed must be a whole number or a list of them, got {show(seed, typed=False)}")
     if like.dim() == 2 and like.shape[0] not in (1, len(seeds)):
         raise TadropedgeError(f"prob has {like.shape[0]} rows, but there are {len(seeds)} seeds")
-    keys = torch.tensor([key(each, number) for each in known], device=like.device)
+    keys = torch.tensor([key(check_seed(each, signed=True), number) for each in known], device=like.device)
     return keys[:, :1], keys[:, 1:]

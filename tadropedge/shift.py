@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tadropedge.errors import ConvergenceError, TadropedgeError, check_device, lookup
 from tadropedge.graph import Graph
+from tadropedge.memory import LARGE, check_memory, within_memory
 from tadropedge.pattern import Pattern
 from tadropedge.sparse import hush_beta_warning, sparse_product
 
@@ -83,6 +84,9 @@ class ShiftOperator:
 
     def to_dense(self) -> Tensor:
         """The same operator as a dense tensor ``[..., N, N]``."""
+        need = 2 * self.shape.numel() * self.values.element_size()
+        if need > LARGE:
+            check_memory(need, f"a dense matrix of shape {list(self.shape)}", device=self.values.device)
         places = self.pattern.row * self.pattern.num_nodes + self.pattern.col
         flat = self.values.new_zeros(*self.values.shape[:-1], self.pattern.num_nodes**2)
         return flat.index_copy(-1, places, self.values).view(self.shape)
@@ -100,6 +104,7 @@ class ShiftOperator:
         return f"ShiftOperator(nodes={self.pattern.num_nodes}, entries={self.pattern.num_entries}, batch={batch})"
 
 
+@within_memory("a shift operator", "take fewer subgraphs at once")
 def shift_operator(
     graph: Graph,
     keep: Tensor | None = None,

@@ -173,11 +173,13 @@ def test_bad_input_is_one_line_and_leaves_nothing(name, tmp_path, monkeypatch):
 
 def test_memory_that_runs_out_is_said_in_one_line(tmp_path, monkeypatch):
     def full(*_):
-        raise MemoryError("8 TB")
+        raise MemoryError("Unable to allocate 8.00 TiB")
 
     monkeypatch.setattr(aggregate, "execute", full)
     result = run("karate", "--out", tmp_path / "out")
-    assert str(result.exception).startswith("not enough memory for a part of 34 nodes and 78 edges (8 TB)")
+    assert str(result.exception).startswith(
+        "not enough memory for a part of 34 nodes and 78 edges: a piece of 8.8 TB was asked for, "
+    )
     assert names(tmp_path) == []
 
 

@@ -7,10 +7,17 @@ import torch
 from graphs import ZOO, complete, cycle, edge_lists, of, path, relabel, union
 from hypothesis import given, settings
 
-from tadropedge import ConvergenceError, Graph, NotEnoughMemoryError, TadropedgeError, effective_resistance, electrical
+from tadropedge import (
+    ConvergenceError,
+    Graph,
+    NotEnoughMemoryError,
+    TadropedgeError,
+    effective_resistance,
+    electrical,
+    memory,
+)
 from tadropedge.bridges import bridges
 from tadropedge.electrical import ConjugateGradients, laplacian_solver
-from tadropedge.spectrum import machine
 
 
 @settings(deadline=None)
@@ -148,7 +155,7 @@ def test_bad_input(name):
 
 
 def test_too_large_for_an_exact_answer(large, monkeypatch):
-    monkeypatch.setattr(machine, "free_bytes", lambda device: 10_000)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 10_000)
     for method, message in (
         ("exact", "an exact answer for .*; use method='sketch'"),
         ("sketch", "a sketch of .* edges"),

@@ -378,7 +378,7 @@ BAD = {
         "data has no edge_score or edge_resistance; apply AddScore or AddResistance first",
     ),
     "no edge_index": (lambda: AddResistance(q=2)(Data(x=torch.ones(2, 1))), "Data with an edge_index"),
-    "seed": (lambda: TADropEdge(seed=0.5), "seed must be a whole number, got 0.5"),
+    "seed": (lambda: TADropEdge(seed=0.5), "seed must be a whole number of at least .*, got 0.5"),
     "advance": (lambda: TADropEdge(advance="epoch"), "unknown advance 'epoch'; choose from call, manual"),
     "no prob": (lambda: TADropEdge()(DATA.edge_index, None), "edge_keep_prob must be a tensor, got None"),
     "length": (

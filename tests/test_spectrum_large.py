@@ -12,10 +12,10 @@ from contracts.solvers import COMMUNITIES, with_leaves
 from graphs import clusters, of, path, star, union, weighted
 
 import tadropedge as tde
-from tadropedge import NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance
+from tadropedge import NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError, aggregate_resistance, memory
 from tadropedge.blocks import blocks
 from tadropedge.scores import aggregate
-from tadropedge.spectrum import SOLVERS, cluster_subspaces, explain, machine
+from tadropedge.spectrum import SOLVERS, cluster_subspaces, explain
 from tadropedge.spectrum.aim import Aim
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.ladder import execute
@@ -190,7 +190,7 @@ def test_true_weights_of_a_very_long_path_are_no_zeros(laplacian, caplog):
 
 
 def test_too_little_memory_is_said_before_the_work_begins(monkeypatch):
-    monkeypatch.setattr(machine, "free_bytes", lambda device: 10_000)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 10_000)
     with pytest.raises(NotEnoughMemoryError, match=r"needs about .* of memory, 10.0 kB are free") as caught:
         aggregate_resistance(COMMUNITIES, 3)
     assert isinstance(caught.value, MemoryError)

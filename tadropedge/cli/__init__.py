@@ -17,6 +17,7 @@ from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
 from tadropedge.errors import TadropedgeError
+from tadropedge.memory import not_enough, ran_out
 
 app = typer.Typer(
     help="Topology adaptive edge dropping: which edges to drop, and whether it helps on your graph.",
@@ -48,6 +49,11 @@ def run() -> None:
     """Run the command line; bad input is one line and exit code 2."""
     try:
         app()
-    except (TadropedgeError, OSError) as error:
+    except Exception as error:
+        known = isinstance(error, TadropedgeError)
+        if not known and ran_out(error):  # the last net: whatever it was doing, in whatever words
+            error = not_enough(error, "this command", "a smaller graph or network, or more memory, may do")
+        elif not known and not isinstance(error, OSError):
+            raise
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -10,9 +10,9 @@ import numpy as np
 
 from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
 from tadropedge.comparison.statistics import honest_rows
-from tadropedge.errors import check_integer
+from tadropedge.errors import check_integer, check_seed
 from tadropedge.method import Method
-from tadropedge.search.engine import Table, run_search
+from tadropedge.search.engine import Table, check_jobs, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Spaces, method_space
 from tadropedge.search.study import Finished, Storage, open_storage, study_name
@@ -38,6 +38,8 @@ class Plan:
     def __post_init__(self) -> None:
         check_integer("trials", self.trials, least=1)
         check_integer("seeds", self.seeds, least=2)  # one alone has no interval
+        check_seed(self.seed)
+        check_jobs(len(self.methods) * (self.trials + 2 * self.seeds))  # each beside its reference
 
 
 def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[MethodRow]:

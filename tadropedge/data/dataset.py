@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_integer, lookup
+from tadropedge.errors import TadropedgeError, check_device, check_integer, check_seed, lookup
 from tadropedge.graph import Graph
 
 PARTS = ("train", "val", "test")
@@ -127,7 +127,7 @@ def _shuffled(labels: Tensor, seed: int) -> tuple[Indices, Indices]:
     if labels.dim() != 1:
         raise TadropedgeError(f"labels must be one class number for each node, got shape {list(labels.shape)}")
     known = labels.cpu().numpy()
-    order = np.random.default_rng(check_integer("seed", seed, least=0)).permutation(np.flatnonzero(known >= 0))
+    order = np.random.default_rng(check_seed(seed)).permutation(np.flatnonzero(known >= 0))
     if not len(order):
         raise TadropedgeError(f"none of the {len(known)} labels is a class (0 or more): there is nothing to split")
     return order, known[order]

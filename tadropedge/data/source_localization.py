@@ -18,9 +18,10 @@ import torch
 from scipy.spatial.distance import cdist
 
 from tadropedge.data.dataset import Dataset, Split
-from tadropedge.data.synthetic import connected_block_model
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.data.synthetic import PAIR_BYTES, connected_block_model
+from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
 from tadropedge.graph import Graph
+from tadropedge.memory import check_memory
 
 Array = npt.NDArray[np.float64]
 
@@ -58,8 +59,9 @@ class SourceLocalization:
     normalization: str = "spectral"
 
     def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("communities", 2), ("times", 1), ("nodes", 4)):
+        for name, least in (("communities", 2), ("times", 1), ("nodes", 4)):
             check_integer(name, getattr(self, name), least)
+        check_seed(self.seed)
         for size in self.sizes:
             check_integer("each of sizes", size, least=1)
         if self.nodes % self.communities:
@@ -67,6 +69,9 @@ class SourceLocalization:
         lookup("normalization", self.normalization, SHIFTS)
         if not 0 < self.deviation < float("inf"):
             raise TadropedgeError(f"noise must be positive and finite, got {self.noise}")
+        signals = 2 * self.communities * self.times + 3 * sum(self.sizes)  # the means and the samples, with copies
+        need = PAIR_BYTES * self.nodes**2 + 8 * signals * self.nodes
+        check_memory(need, f"source localisation on {self.nodes} nodes", "take fewer nodes, times or samples")
 
     @property
     def deviation(self) -> float:

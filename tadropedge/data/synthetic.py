@@ -7,8 +7,9 @@ import numpy.typing as npt
 import torch
 
 from tadropedge.data.dataset import Dataset, random_split
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.errors import TadropedgeError, check_integer, check_seed
 from tadropedge.graph import Graph
+from tadropedge.memory import check_memory
 
 # W. W. Zachary, An information flow model for conflict and fission in small groups, 1977: the members of
 # higher number that each member met outside the club, member by member.
@@ -20,6 +21,7 @@ FRIENDS = (
 # The community of each member by modularity, as in T. N. Kipf and M. Welling's example, 2017.
 COMMUNITIES = "1111333101311100310101002200200200"
 ATTEMPTS = 1000  # to draw a connected graph
+PAIR_BYTES = 20  # per pair of nodes, of which a block model draws every one
 
 
 def load_karate(seed: int = 0) -> Dataset:
@@ -71,7 +73,9 @@ def load_clusters(
         raise TadropedgeError(
             f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
         )
-    random = np.random.default_rng(check_integer("seed", seed, least=0))
+    random = np.random.default_rng(check_seed(seed))
+    total = clusters * nodes
+    check_memory(PAIR_BYTES * total**2 + 32 * total * features, f"a block model of {total} nodes", "take fewer nodes")
     label = np.arange(clusters * nodes) // nodes
     graph = block_model(label, inside, between, random)
     centres = random.standard_normal((clusters, features))

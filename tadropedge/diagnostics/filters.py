@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.memory import within_memory
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +43,7 @@ def response_bound(taps: Tensor | Sequence[float], low: float, high: float) -> T
     return _supremum(_taps(taps), low, high)
 
 
+@within_memory("all pairs of eigenvalues", "take a smaller graph")
 def divided_lipschitz(taps: Tensor | Sequence[float], values: Tensor) -> Tensor:
     """The constant of Definition 1 on a spectrum: max |h(λ_i) − h(λ_j)| · |λ_i + λ_j| / (2 |λ_i − λ_j|), ``[...]``.
 

@@ -10,11 +10,14 @@ from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, check_device, check_integer, check_length
 from tadropedge.graph import Graph, check_graph
+from tadropedge.memory import check_memory, within_memory
 from tadropedge.shift import shift_operator
 
 ORTHONORMAL = 1e-6
+DENSE_BYTES = 24  # per entry of a dense matrix: itself, its eigenvectors, the work of the solver
 
 
+@within_memory("the whole spectrum of a graph", "it is dense: take a smaller graph or fewer subgraphs")
 def low_modes(graph: Graph, q: int, keep: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """All eigenvalues ``[..., N]`` and the q lowest eigenvectors ``[..., N, q]`` of D − A, dense in float64: O(N³).
 
@@ -28,6 +31,9 @@ def low_modes(graph: Graph, q: int, keep: Tensor | None = None) -> tuple[Tensor,
     check_graph(graph)
     if check_integer("q", q, least=1) > graph.num_nodes:
         raise TadropedgeError(f"q={q} is larger than the number of nodes, {graph.num_nodes}")
+    matrices = 1 if keep is None else max(1, keep.numel() // max(1, graph.num_edges))
+    what = f"the whole spectrum of {matrices} graphs of {graph.num_nodes} nodes"
+    check_memory(DENSE_BYTES * matrices * graph.num_nodes**2, what, device=graph.device)
     laplacian = shift_operator(graph, keep, normalization="laplacian", dtype=torch.float64).to_dense()
     values, vectors = torch.linalg.eigh(laplacian)
     return values, vectors[..., :q]

@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, check_device, check_positive
+from tadropedge.memory import within_memory
 from tadropedge.shift import ShiftOperator
 
 Matrix = Tensor | ShiftOperator
 
 SINGULAR = 1e-9  # |λ_i + λ_j| up to this share of the largest |λ| counts as zero
+DENSE = ("dense matrices of all pairs of nodes", "take a smaller graph or fewer subgraphs")  # that ran out of memory
 ASYMMETRY = 1e-6  # of the largest entry: what float32 values may differ by
 
 
@@ -52,6 +54,7 @@ class ErrorModel:
     0.25
     """
 
+    @within_memory(*DENSE)
     def __init__(self, shift: Matrix, singular: float = SINGULAR) -> None:
         singular = check_positive("singular", singular, below=1)
         self.shift = _dense("shift", shift)
@@ -73,6 +76,7 @@ class ErrorModel:
         sums = (self.values[:, None] + self.values).abs()
         return float(sums[self.solvable].min()) if bool(self.solvable.any()) else float("nan")
 
+    @within_memory(*DENSE)
     def of(self, other: Matrix) -> RelativeError:
         """The relative error of S', ``[N, N]`` or a batch ``[..., N, N]``."""
         change = self.shift - _dense("other", other, like=self.shift)
@@ -104,6 +108,7 @@ def relative_error(shift: Matrix, other: Matrix, singular: float = SINGULAR) -> 
     return ErrorModel(shift, singular).of(other)
 
 
+@within_memory(*DENSE)
 def misalignment(error: Tensor, vectors: Tensor) -> Tensor:
     """δ = (‖U − V‖₂ + 1)² − 1 of Lemma 1, between the eigenvectors U of E and those V of S.
 

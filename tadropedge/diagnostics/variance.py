@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, check_integer, check_length
 from tadropedge.graph import Graph, check_graph
+from tadropedge.memory import within_memory
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import ShiftOperator, shift_operator
 
@@ -31,6 +32,7 @@ class OutputVariance:
     deviations: Tensor
 
 
+@within_memory("outputs on many subgraphs", "take a smaller batch")
 def output_variance(
     network: Network,
     graph: Graph,

@@ -147,6 +147,11 @@ class IncepGCN(GCN):
     least_layers = 3
 
     @classmethod
+    def depth(cls, layers: int) -> int:
+        """The input, all branches and the output."""
+        return 2 + (layers - 2) * (layers - 1) // 2
+
+    @classmethod
     def hidden_names(cls, depth: int) -> list[str]:
         """Branch by branch."""
         return [f"branch{branch}.{place}" for branch in range(1, depth - 1) for place in range(1, branch + 1)]

@@ -10,9 +10,11 @@ from torch import Tensor
 from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Operator, Parameters
-from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
+from tadropedge.nn.network import COPIES, Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 from tadropedge.nn.operators import Operators
 from tadropedge.shift import NORMALIZATIONS
+
+POWERS = 3  # copies of them: the list, the stack, the gradient
 
 
 class FilterNetwork(Network):
@@ -47,6 +49,15 @@ class FilterNetwork(Network):
             inputs = sizes.hidden
         shapes["readout.weight"] = (sizes.num_nodes * sizes.hidden, sizes.num_classes)
         return shapes | {"readout.bias": (sizes.num_classes,)}
+
+    @classmethod
+    def footprint(cls, sizes: Sizes, settings: Mapping[str, Value], signals: int, entries: int) -> int:
+        """With the powers of S side by side, and a read-out of every node."""
+        inputs = max(sizes.num_features, sizes.hidden if sizes.layers > 1 else 1)
+        taps = (int(settings["order"]) + 1) * inputs
+        weights = taps * sizes.hidden * sizes.layers + sizes.num_nodes * sizes.hidden * sizes.num_classes
+        stacked = POWERS * signals * taps
+        return max(super().footprint(sizes, settings, signals, entries), stacked, COPIES * weights)
 
     @classmethod
     def bound(cls, key: str, shapes: Shapes) -> float:

@@ -26,6 +26,8 @@ from tadropedge.shift import shift_operator
 Value = bool | int | float | str
 Shapes = dict[str, tuple[int, ...]]
 
+COPIES = 14  # activations, gradients and temporaries of one layer that live at once
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -175,6 +177,22 @@ class Network:
         return None
 
     @classmethod
+    def depth(cls, layers: int) -> int:
+        """How many layers there are where ``layers`` are asked for."""
+        return max(layers, 2)
+
+    @classmethod
+    def footprint(cls, sizes: Sizes, settings: Mapping[str, Value], signals: int, entries: int) -> int:
+        """About how many numbers one training holds at its peak.
+
+        ``signals`` rows of features are seen through a pattern of ``entries``. No shape is made for it, so that it can
+        be asked for networks that could never be made.
+        """
+        hidden, depth = sizes.hidden, cls.depth(sizes.layers)
+        seen = signals * (hidden * depth + sizes.num_classes) + entries + sizes.num_features * hidden
+        return COPIES * max(seen, hidden**2 * depth) + 2 * entries * cls.entry_width(hidden)
+
+    @classmethod
     def entry_width(cls, hidden: int) -> int:
         """About how many numbers per entry of the pattern a training pass holds, besides its value."""
         return 0
@@ -199,8 +217,13 @@ class Network:
                     start[key] = torch.full(shape, constant)
             return start
 
-        with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
-            starts = list(pool.map(drawn, seeds))
+        try:
+            with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
+                starts = list(pool.map(drawn, seeds))
+        except RuntimeError as error:
+            if "can't start new thread" not in str(error):
+                raise
+            starts = list(map(drawn, seeds))  # there is no memory for another stack
         return {key: torch.stack([start[key] for start in starts]).to(device) for key in shapes}
 
     def running(self, trials: int, device: torch.device) -> Parameters:

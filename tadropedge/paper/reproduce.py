@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_integer
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_seed
 from tadropedge.files import write_atomic
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, silent
@@ -46,7 +46,7 @@ class Run:
 def reproduce(name: str, run: Run) -> Document:
     """Run one item, or all of them, and return what the folder then holds."""
     names = named_items(name)
-    check_integer("seed", run.seed, least=0)
+    check_seed(run.seed)
     if run.parts and names not in (["table1"], ["table2"]):
         raise TadropedgeError(f"--part {run.parts[0]!r} belongs to table1 or table2, got {name!r}")
     recipes = {item: load_recipe(item, run.preset) for item in names}

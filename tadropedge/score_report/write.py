@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tadropedge.files import atomic, write_atomic
 from tadropedge.graph import Graph
+from tadropedge.memory import within_memory
 from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
@@ -33,6 +34,7 @@ PICTURES = ("spectrum.png", "distribution.png", "graph.png", "graph.html")
 LINES = 100_000  # written at a time
 
 
+@within_memory("the files of the scores", "without pictures (--no-figures) it takes less")
 def write_all(
     scored: Scored,
     name: str,

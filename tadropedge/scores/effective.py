@@ -14,7 +14,7 @@ from tadropedge.blocks import Block, Floats, blocks
 from tadropedge.bridges import bridges
 from tadropedge.cache import Arrays
 from tadropedge.electrical import METHODS, exact, sketch
-from tadropedge.errors import check_integer, check_positive, lookup
+from tadropedge.errors import check_positive, check_seed, lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Show
 from tadropedge.scores.solve import InParts, Report, solve
@@ -31,7 +31,7 @@ class Effective:
     def __post_init__(self) -> None:
         lookup("method", self.method, METHODS)
         object.__setattr__(self, "relative_error", check_positive("relative_error", self.relative_error, below=1))
-        object.__setattr__(self, "seed", check_integer("seed", self.seed, least=0))
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
     def begin(self, graph: Graph) -> tuple[Floats, Iterable[Block]]:
         """Bridges have their resistance already; the parts are what is left without them."""

@@ -19,7 +19,6 @@ from torch import Tensor
 from tadropedge.blocks import DENSE_NODES, Block, Flags, Floats, Integers
 from tadropedge.cache import Arrays, cached
 from tadropedge.errors import (
-    NotEnoughMemoryError,
     RepeatedEigenvalueWarning,
     TadropedgeError,
     check_device,
@@ -28,6 +27,7 @@ from tadropedge.errors import (
     show,
 )
 from tadropedge.graph import Graph, check_graph
+from tadropedge.memory import within_memory
 from tadropedge.progress import Progress, Show
 from tadropedge.registry import SCORES
 
@@ -124,6 +124,7 @@ def edge_scores(
     return solve(graph, score, settings, cache_dir=cache_dir, progress=progress, device=device).told()
 
 
+@within_memory("scoring the edges of a graph", "a part of it, or a machine with more memory, may do")
 def solve(
     graph: Graph,
     score: Score,
@@ -189,15 +190,9 @@ def solve(
 def _solve_part(work: Partwise, block: Block, device: torch.device, report: Report) -> Arrays:
     """What is kept of one part; memory that runs out is bad input, said in one line."""
     begun = time.monotonic()
-    try:
+    what = f"a part of {block.size} nodes and {len(block.edges)} edges"
+    with within_memory(what, "tadropedge.spectrum.explain says what each solver needs", device):
         found = work.part(block, device, report)
-    except TadropedgeError:  # memory that would not suffice is among them
-        raise
-    except MemoryError as error:
-        raise NotEnoughMemoryError(
-            f"not enough memory for a part of {block.size} nodes and {len(block.edges)} edges ({error}); "
-            "tadropedge.spectrum.explain says what each solver needs"
-        ) from error
     return found | {"seconds": np.array(time.monotonic() - begun)}
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.errors import TadropedgeError, check_integer, check_seed
+from tadropedge.memory import check_memory
 from tadropedge.method import Method
 from tadropedge.search.space import Spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
@@ -19,6 +20,7 @@ Progress = Callable[[int, int], None]
 Table = dict[str, list[Finished]]
 
 BATCH = 64
+JOB_BYTES = 2_000  # of a trial that is to be run, and of what is found
 
 
 def run_search(
@@ -49,7 +51,8 @@ def run_search(
         raise TadropedgeError(f"methods are empty: name at least one, got {methods!r}")
     check_integer("trials", trials, least=1)
     check_integer("batch", batch, least=1)
-    fingerprint = {"seed": check_integer("seed", seed, least=0), **(settings or {})}
+    check_jobs(trials * len(names))
+    fingerprint = {"seed": check_seed(seed), **(settings or {})}
     with opened(storage) as base:
         ledgers = [
             Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
@@ -58,6 +61,11 @@ def run_search(
         jobs = [Job(one, i, trial(one.space, seed, i, one.method)) for i in range(trials) for one in ledgers]
         run_jobs(train, jobs, batch=batch, progress=progress)
     return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
+
+
+def check_jobs(count: int) -> None:
+    """Refuse more trials than memory can list, before the first one is trained."""
+    check_memory(count * JOB_BYTES, f"a list of {count} trials", "take fewer trials, seeds or methods")
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.method import Method
-from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, run_jobs
+from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, run_jobs
 from tadropedge.search.space import Spaces, replicate_seed, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Trial
@@ -88,7 +88,8 @@ def honest(
       the trainer counts the split of the search as 0, ``[0] * S`` if a dataset has only one.
     * ``curves``: whether the curves of the retrained models are kept; without them a study is small.
     """
-    numbers = _splits(check_integer("replicates", replicates, least=1), splits)
+    check_jobs(2 * len(table) * check_integer("replicates", replicates, least=1))
+    numbers = _splits(replicates, splits)
     chosen = choose(table)
     shares = {method: _share(kept_share(row.trial), row.trial) for method, row in chosen.items() if adaptive(method)}
     with opened(storage) as base:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
 from tadropedge.method import Method
 from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.registry import NETWORKS
@@ -191,7 +191,7 @@ def replicate_seed(seed: int, s: int) -> int:
 def _word(seed: int, i: int, name: str) -> int:
     """64 random bits of (seed, i, name); NumPy guarantees that the mixing never changes."""
     keys = (check_integer("trial index", i, least=0), zlib.crc32(name.encode()))
-    mixed = np.random.SeedSequence(check_integer("seed", seed, least=0), spawn_key=keys)
+    mixed = np.random.SeedSequence(check_seed(seed), spawn_key=keys)
     return int(mixed.generate_state(1, np.uint64)[0])
 
 

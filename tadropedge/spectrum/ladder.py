@@ -14,10 +14,10 @@ import torch
 from tadropedge.blocks import EPSILON, Block, Flags, Floats, Integers, blocks
 from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
 from tadropedge.graph import Graph
+from tadropedge.memory import not_enough, ran_out, shortage
 from tadropedge.progress import Progress, Show
 from tadropedge.spectrum.aim import ROUNDING_STEPS, Aim, Eigenpairs
 from tadropedge.spectrum.clusters import ROUNDING, Clusters, cluster_counts
-from tadropedge.spectrum.machine import shortage
 from tadropedge.spectrum.plan import DENSE_FALLBACK, Step, Wish, plan
 from tadropedge.spectrum.solvers import SOLVERS
 from tadropedge.spectrum.twins import System
@@ -229,7 +229,7 @@ def _climb(check: Check, report: Callable[[float], None]) -> Subspaces:
             return subspace
         reasons.append(f"{rung}: {reason}")
         log.info("%s: %s", component, reasons[-1])
-    if all("needs about" in reason for reason in reasons):
+    if all("memory" in reason for reason in reasons):
         raise NotEnoughMemoryError(f"a {component} and {step.edges} edges does not fit: {'; '.join(reasons)}")
     raise ConvergenceError(
         f"no solver found the low spectrum of a {component} and {step.edges} edges "
@@ -252,7 +252,8 @@ def _try(name: str, check: Check, aim: Aim) -> tuple[Subspaces | None, str]:
                 warnings.simplefilter("ignore")  # of singular or stalled iterations: the check below decides
                 found = SOLVERS[name](system.L, system.null, k, aim)
         except (RuntimeError, ArithmeticError, MemoryError, np.linalg.LinAlgError, ValueError) as error:
-            return None, str(error).strip() or type(error).__name__
+            told = not_enough(error, f"{k} pairs") if ran_out(error) else error
+            return None, str(told).strip() or type(error).__name__
         subspace, reason = check.judge(found, name)
         if subspace is not None or reason is not None:
             return subspace, reason or ""

@@ -18,6 +18,7 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.network import TrainingStep
+from tadropedge.sampling import signed
 from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import Architecture, Outcome, Trial
 from tadropedge.training.edges import EdgeCoins
@@ -81,7 +82,7 @@ class Batch:
         self.learning, self.looking = passes(task, split_places, course.selection)
         self.batch_size, self.steps = mini_batches(trials[0], architecture, len(task.splits[split_places[0]][TRAIN]))
         self.epoch, self.updates = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
-        keys = torch.tensor(seeds, device=device)
+        keys = torch.tensor([signed(seed) for seed in seeds], device=device)
         self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
         self.coins = EdgeCoins(task.graph, trials, task.scores, keys, self.network.edges(self.learning.masks[TRAIN]))
         self.num_draws = self.network.draws if course.per_layer else 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
 from tadropedge.method import Method
 from tadropedge.nn.network import Network, Setting, Sizes, Value
 from tadropedge.registry import NETWORKS
@@ -96,6 +96,7 @@ class Trial:
             raise TadropedgeError(f"gamma must be at least 0, got {self.gamma}")
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, least=1)
+        check_seed(self.seed)
 
     @classmethod
     def of(cls, method: str = "original", **settings: Any) -> Trial:

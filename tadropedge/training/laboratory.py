@@ -18,11 +18,12 @@ from torch import Tensor
 
 from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.solve import edge_scores, settings_for
 from tadropedge.training.batch import Course
-from tadropedge.training.config import Architecture, Outcome, Trial
+from tadropedge.training.config import METRICS, Architecture, Outcome, Trial
 from tadropedge.training.edges import keep_row
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_trial, train
@@ -31,10 +32,13 @@ VERSION = (
     1  # of the trainer: raise it when the same trial would give another result, so that old trials are not resumed
 )
 CPU_BUDGET = 1.5e9  # bytes of activations per batch on a CPU: larger batches fall out of its caches
-GPU_SHARE = 0.6  # of the free memory
+SHARE = 0.6  # of the free memory that a batch may take
+CERTAIN = 0.4  # of the estimate, which is for batches: one training that is refused beforehand would not have fitted
+MANY_EPOCHS = 100_000
+EPOCH_BYTES = 60  # per epoch, besides the curves of each trial: its number, and where it was evaluated
+FEWER = "take fewer layers, hidden units, features or epochs"
 DENSE_FEATURES = 0.05  # share of entries from which sparse features are multiplied as dense ones on a GPU
 PRECISIONS = {"highest": None, "high": None}
-COPIES = 14  # activations, gradients and temporaries of one layer that live at once
 
 
 @dataclass(eq=False)
@@ -71,6 +75,7 @@ class Laboratory:
         """Refuse trials that cannot be trained here, before any work is done."""
         for trial in trials:
             check_trial(trial, self.architecture, self.selection, self.dataset.level)
+        self._check_memory(trials)
 
     @property
     def settings(self) -> dict[str, object]:
@@ -121,45 +126,64 @@ class Laboratory:
 
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
+        self._check_memory(trials)
         outcomes: list[Outcome] = []
         size = self.fitting(trials)
         while len(outcomes) < len(trials):
             batch = trials[len(outcomes) : len(outcomes) + size]
             try:
                 outcomes += self._train_batch(batch, keep_state)
-            except torch.OutOfMemoryError:
-                if size == 1:
-                    raise TadropedgeError(
-                        f"one training of {self.dataset.name} does not fit into the memory of {self.dataset.device}"
-                    ) from None
-                torch.cuda.empty_cache()
-                size = max(1, min(size, len(batch)) // 2)
+            except TadropedgeError:
+                raise
+            except Exception as error:
+                if not ran_out(error):
+                    raise
+                told = not_enough(error, self._one_training, FEWER, self.dataset.device)
+                if len(batch) == 1:
+                    raise told from None
+                size = len(batch) // 2
+                if self.dataset.device.type == "cuda":
+                    torch.cuda.empty_cache()
         return outcomes
 
     def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
         """How many trials fit at once if all are as large as the largest of these; by default of the backbone."""
-        architecture, kinds = self.architecture, set[tuple[str, int]]()
-        for trial in trials:
-            hidden = architecture.settings_of(trial).get("hidden", architecture.hidden)
-            kinds.add((architecture.network(trial.method)[0], int(hidden)))
-        return min((self._fitting(name, hidden) for name, hidden in kinds), default=1)
+        return max(1, int(self._budget() / self._largest(trials)))
 
-    def _fitting(self, network: str, hidden: int) -> int:
-        dataset, entries = self.dataset, self.dataset.graph.pattern.num_entries
-        signals = dataset.labels.shape[0] * (dataset.graph.num_nodes if dataset.level == "graph" else 1)
-        width = hidden * max(self.architecture.layers, 2) + dataset.num_classes
-        numbers = COPIES * (signals * width + entries + dataset.num_features * hidden)
-        numbers += 2 * entries * NETWORKS[network].entry_width(hidden)
-        return max(1, int(self._budget() / (4 * numbers)))
+    def _check_memory(self, trials: Sequence[Trial]) -> None:
+        """Refuse trials of which a single one could not be trained, and curves that could not be held."""
+        largest = self._largest(trials)
+        if largest > LARGE or self.epochs > MANY_EPOCHS:
+            curves = self.epochs * (EPOCH_BYTES + 4 * len(METRICS))
+            check_memory(CERTAIN * largest + curves, self._one_training, FEWER, self.dataset.device)
+
+    @property
+    def _one_training(self) -> str:
+        network, layers, hidden = self.architecture.backbone, self.architecture.layers, self.architecture.hidden
+        return (
+            f"one training of {self.dataset.name} ({network}, {layers} layers, hidden {hidden}, {self.epochs} epochs, "
+            f"{self.dataset.num_features} features)"
+        )
+
+    def _largest(self, trials: Sequence[Trial]) -> int:
+        """About the bytes of the largest of these trials while it is trained."""
+        return max((self._bytes(trial) for trial in trials), default=1)
+
+    def _bytes(self, trial: Trial) -> int:
+        dataset, architecture = self.dataset, self.architecture
+        nodes = dataset.graph.num_nodes
+        settings = architecture.settings_of(trial)
+        sizes = architecture.sizes(settings, nodes, dataset.num_features, dataset.num_classes)
+        signals = dataset.labels.shape[0] * (nodes if dataset.level == "graph" else 1)
+        network = architecture.network(trial.method)[1]
+        return 4 * network.footprint(sizes, settings, signals, dataset.graph.pattern.num_entries)
 
     def _budget(self) -> float:
         """The bytes that a batch may take."""
-        if self.dataset.device.type == "cuda":
-            device = self.dataset.device
-            # What torch keeps from an earlier batch is free for the next one.
-            kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-            return GPU_SHARE * (torch.cuda.mem_get_info(device)[0] + kept)
-        return CPU_BUDGET
+        free = free_bytes(self.dataset.device)
+        if self.dataset.device.type == "cuda" and free is not None:
+            return SHARE * free
+        return CPU_BUDGET if free is None else min(CPU_BUDGET, SHARE * free)
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:
         names = {Method.of(trial.method).score for trial in trials}
