@@ -56,7 +56,10 @@ class Journal:
         for line in lines:
             self._take(line)
         if any("rows" in line and "data" not in line for line in lines):
-            log.warning("'%s' holds measurements of an older version, which did not note their data: they are not used", self.path)
+            log.warning(
+                "'%s' holds measurements of an older version, which did not note their data: they are not used",
+                self.path,
+            )
         self._last = time.monotonic()
 
     def rows(self, name: str, data: object, kind: type[R], make: Callable[[], Sequence[R]]) -> list[R]:
