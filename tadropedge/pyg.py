@@ -174,8 +174,8 @@ def _shown(transform: BaseTransform, settings: dict[str, Any]) -> str:
 
 def _word(name: str, value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str | Path):
-        names = {"score": SCORES, "strategy": STRATEGIES}.get(name, {})
-        called, entry = repr(value), names.get(value) if isinstance(value, str) else None
+        named: dict[str, Any] = {"score": SCORES, "strategy": STRATEGIES}
+        called, entry = repr(value), named.get(name, {}).get(value)
     else:
         called, entry = getattr(value, "__name__", type(value).__name__), value
     if entry is None or of_this_package(entry):
