@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from tadropedge.fingerprint import fingerprint
 from tadropedge.graph import Graph
 
 Floats = npt.NDArray[np.float64]
@@ -49,10 +49,8 @@ class Block:
     @property
     def fingerprint(self) -> str:
         """A hash of edges and weights, wherever they stand in the graph."""
-        digest = hashlib.sha256(f"{self.count};{self.size};".encode())
-        for values in (self.member, self.low, self.high, self.weight):
-            digest.update(np.ascontiguousarray(values).tobytes())
-        return digest.hexdigest()
+        places = {"member": self.member, "low": self.low, "high": self.high}
+        return fingerprint(shape=self.nodes.shape, **places, weight=self.weight)
 
     def one(self, member: int) -> Block:
         """One component as its own block."""

@@ -6,9 +6,7 @@ entry that is damaged is computed again and overwritten.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -20,10 +18,11 @@ import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import write_atomic
+from tadropedge.fingerprint import fingerprint
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 4  # raise it when a change of the method changes the numbers
+VERSION = 5  # raise it when a change of the method changes the numbers
 
 log = logging.getLogger("tadropedge")
 
@@ -31,14 +30,13 @@ log = logging.getLogger("tadropedge")
 def cached(directory: str | Path | None, key: Mapping[str, object], compute: Callable[[], Arrays]) -> Arrays:
     """Return ``compute()``, from ``directory`` if it holds the answer; ``directory=None`` never looks.
 
-    ``key`` says all that decides the answer, in words and numbers.
+    ``key`` names all that decides the answer: whatever :func:`~tadropedge.fingerprint.fingerprint` takes.
     """
     if directory is None:
         return compute()
     if not isinstance(directory, (str, os.PathLike)):
         raise TadropedgeError(f"cache_dir must be a path, got {show(directory)}")
-    text = json.dumps({"version": VERSION, **key}, sort_keys=True)
-    path = Path(directory) / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}.npz"
+    path = Path(directory) / f"{fingerprint(version=VERSION, key=key)[:40]}.npz"
     arrays = _read(path)
     if arrays is None:
         arrays = compute()
@@ -49,11 +47,7 @@ def cached(directory: str | Path | None, key: Mapping[str, object], compute: Cal
 
 
 def _checksum(arrays: Arrays) -> npt.NDArray[np.uint8]:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return np.frombuffer(digest.digest(), dtype=np.uint8)
+    return np.frombuffer(bytes.fromhex(fingerprint(arrays=arrays)), dtype=np.uint8)
 
 
 def _read(path: Path) -> Arrays | None:

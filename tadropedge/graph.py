@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, as_integer, check_device, check_length, show
 from tadropedge.files import ArrayGraph, matrix_arcs, read_edge_list, read_npz
+from tadropedge.fingerprint import fingerprint
 from tadropedge.pattern import Pattern
 
 if TYPE_CHECKING:  # SciPy, too, takes a while to import: it is where a matrix is needed
@@ -233,11 +233,7 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of nodes, edges and weights: equal for equal graphs, whatever input they came from."""
-        digest = hashlib.sha256(f"{self.num_nodes};{self.num_edges};".encode())
-        digest.update(np.ascontiguousarray(self.pairs.cpu().numpy()).tobytes())
-        if self.weight is not None:
-            digest.update(self.weight.cpu().numpy().tobytes())
-        return digest.hexdigest()
+        return fingerprint(num_nodes=self.num_nodes, pairs=self.pairs, weight=self.weight)
 
     def adjacency(self) -> sp.csr_matrix:
         """The symmetric weighted adjacency matrix A as SciPy CSR, float64 ``[N, N]``."""

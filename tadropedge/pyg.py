@@ -32,8 +32,9 @@ from tadropedge.errors import (
     check_seed,
     lookup,
 )
+from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.graph import Graph
-from tadropedge.registry import STRATEGIES
+from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
 from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
 from tadropedge.strategies import Numbers, keep_probabilities
@@ -163,9 +164,26 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
 
 
 def _shown(transform: BaseTransform, settings: dict[str, Any]) -> str:
-    """A transform with every setting; functions by their names."""
-    words = (f"{name}={getattr(value, '__name__', None) or repr(value)}" for name, value in settings.items())
+    """A transform with every setting, by which PyG's datasets know whether a file on disk is still right.
+
+    So your own functions are shown with a fingerprint of their code, and tensors with one of their numbers.
+    """
+    words = (f"{name}={_word(name, value)}" for name, value in settings.items())
     return f"{type(transform).__name__}({', '.join(words)})"
+
+
+def _word(name: str, value: Any) -> str:
+    if value is None or isinstance(value, bool | int | float | str | Path):
+        named: dict[str, Any] = {"score": SCORES, "strategy": STRATEGIES}
+        called, entry = repr(value), named.get(name, {}).get(value)
+    else:
+        called, entry = getattr(value, "__name__", type(value).__name__), value
+    if entry is None or of_this_package(entry):
+        return called
+    try:
+        return f"{called}#{fingerprint(value=entry)[:8]}"
+    except TadropedgeError:  # content that cannot be seen is equal to nothing on disk
+        return f"{called}#{id(entry):x}"
 
 
 class TADropEdge(nn.Module):

@@ -13,6 +13,7 @@ from safetensors.numpy import load, save
 
 from tadropedge.data import load_clusters, load_source_localization
 from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import fingerprint
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.training.model_file import load_model, save_model
@@ -112,17 +113,19 @@ def test_datasets_that_do_not_fit(tmp_path):
 
 
 def rewrite(folder, numbers=None, **changes):
-    """Write other numbers or settings, with a checksum that is right."""
+    """Write other numbers or settings, with a fingerprint that is right."""
     settings = json.loads((folder / "model.json").read_text())
     if numbers is not None:
         (folder / "model.safetensors").write_bytes(numbers)
-        settings["sha256"] = hashlib.sha256(numbers).hexdigest()
     for path, value in changes.items():
         table = settings
         *folders, name = path.split("__")
         for part in folders:
             table = table[part]
         table[name] = value
+    told = {name: value for name, value in settings.items() if name not in ("format", "version", "fingerprint")}
+    numbers = (folder / "model.safetensors").read_bytes()
+    settings["fingerprint"] = fingerprint(numbers=numbers, settings=told)
     (folder / "model.json").write_text(json.dumps(settings))
 
 
@@ -130,7 +133,7 @@ def rewrite(folder, numbers=None, **changes):
     ("changes", "message"),
     [
         ({"format": "other"}, "not the settings of a saved model"),
-        ({"version": 3}, "version 3 is not 2"),
+        ({"version": 4}, "version 4 is not 3"),
         ({"num_features": 0}, "num_features must be in .1, 2.14748e.09., got 0"),
         ({"num_features": 10**30}, "num_features must be"),
         ({"num_classes": "7"}, "num_classes must be"),
@@ -158,6 +161,48 @@ def test_settings_that_do_not_fit(tmp_path, changes, message):
     rewrite(tmp_path, **changes)
     with pytest.raises(TadropedgeError, match=message):
         load_model(tmp_path)
+
+
+def test_settings_that_were_changed_by_hand_are_refused(tmp_path):
+    """Each value of the settings on its own: the old checksum was of the numbers alone."""
+    saved(tmp_path, "gcn")
+    path = tmp_path / "model.json"
+    good = json.loads(path.read_text())
+
+    def changed(value):
+        if isinstance(value, dict):
+            for name, part in value.items():
+                yield from ({**value, name: other} for other in changed(part))
+            yield {**value, "more": 1}
+        elif isinstance(value, bool):
+            yield not value
+        elif isinstance(value, int | float):
+            yield from (value + 1, float(value) if isinstance(value, int) else int(value))
+        else:
+            yield "other" if value is None else None
+
+    tables = list(changed({name: value for name, value in good.items() if name not in ("format", "version")}))
+    assert len(tables) > 30
+    for table in tables:
+        path.write_text(json.dumps({"format": good["format"], "version": good["version"], **table}))
+        with pytest.raises(TadropedgeError, match=r"damaged, or not the file that model.json belongs to"):
+            load_model(tmp_path)
+
+
+def test_models_of_older_versions_are_read(tmp_path):
+    dataset, outcome = saved(tmp_path, "gcn")
+    path = tmp_path / "model.json"
+    table = json.loads(path.read_text())
+    del table["fingerprint"]
+    table |= {"version": 2, "sha256": hashlib.sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest()}
+    path.write_text(json.dumps(table))
+    assert load_model(tmp_path).trial == outcome.trial
+    own = table["trial"].pop("settings")
+    table["trial"] |= {**own, "samples": None}
+    table["architecture"] |= {"order": 5, "settings": {}}
+    path.write_text(json.dumps({**table, "version": 1}))
+    assert load_model(tmp_path).trial == outcome.trial
+    assert load_model(tmp_path).predict(dataset).shape == dataset.labels.shape
 
 
 def test_damaged_and_foreign_files(tmp_path):

@@ -77,13 +77,13 @@ class Found(Row):
     found: Any
 
 
-def test_a_piece_belongs_to_its_recipe_and_seed_and_names_the_machine_that_made_it(tmp_path, monkeypatch):
+def test_a_piece_belongs_to_its_data_recipe_and_seed_and_names_the_machine_that_made_it(tmp_path, monkeypatch):
     made = []
 
-    def rows(name, value, **options):
+    def rows(name, value, data="one", **options):
         options.setdefault("folder", tmp_path)
         journal = Journal(bench("variance", **options))
-        (row,) = journal.rows(name, Found, lambda: made.append(value) or [Found(value)])
+        (row,) = journal.rows(name, data, Found, lambda: made.append(value) or [Found(value)])
         return row.found
 
     assert rows("karate/gcn/0.3", 1) == 1
@@ -92,12 +92,25 @@ def test_a_piece_belongs_to_its_recipe_and_seed_and_names_the_machine_that_made_
     assert rows("karate/gcn/0.3", 4, seed=1) == 4
     monkeypatch.setitem(SMALL["variance"], "samples", 5)
     assert rows("karate/gcn/0.3", 5) == 5
-    assert made == [1, (3, float("inf")), 4, 5]
+    assert rows("karate/gcn/0.3", 6, data="another") == 6
+    assert rows("karate/gcn/0.3", 7) == 5
+    assert made == [1, (3, float("inf")), 4, 5, 6]
     monkeypatch.setitem(SMALL["variance"], "samples", 4)
     monkeypatch.setattr(journals, "machine", lambda device: "another machine")
     told = Journal(bench("variance", tmp_path)).run
     assert told["seconds_of"]["karate"]["measuring"] >= 0
     assert [place.startswith("another machine") for place in told["trained_on"]] == [False]
+
+
+def test_pieces_that_do_not_say_what_they_were_measured_on_are_not_used(tmp_path, caplog):
+    journal = Journal(bench("variance", tmp_path))
+    key = {"recipe": journal.bench.recipe.fingerprint, "seed": 0}  # as the version before wrote them
+    journal._write({**key, "name": "karate/gcn/0.3", "seconds": 1.0, "place": "there", "rows": [{"found": 1}]})
+    again = Journal(bench("variance", tmp_path))
+    assert [row.found for row in again.rows("karate/gcn/0.3", "karate", Found, lambda: [Found(2)])] == [2]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"'{journal.path}' holds measurements of an older version, which did not note their data: they are not used"
+    ]
 
 
 def test_laps_are_lines_beside_the_pieces_and_add_to_what_an_earlier_version_wrote(tmp_path, monkeypatch):

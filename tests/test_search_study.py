@@ -223,7 +223,7 @@ def test_a_search_of_failures_alone_ends():
             {"space": Space.of({**SPACE.table(), "dropout": [0.3]}), "seed": 4},
             r"was made with seed=3 \(now 4\), space.dropout=\[0.3, 0.5, 0.8\] \(now \[0.3\]\)",
         ),
-        ({"settings": {"epochs": 5, "training": 2}}, r"was made with training=1 \(now 2\)"),
+        ({"settings": {"epochs": 5, "training": 2}}, r"was made with training=None \(now 2\)"),
     ],
 )
 def test_a_study_made_with_other_settings_is_refused(memory, change, message):

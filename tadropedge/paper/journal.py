@@ -7,24 +7,28 @@ themselves are kept in Optuna studies (``trainings.py``).
 
 from __future__ import annotations
 
-import hashlib
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
 from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import fingerprint
 from tadropedge.paper.item import Bench
 from tadropedge.paper.rows import Row, unchecked
 from tadropedge.provenance import commit, machine
 from tadropedge.typed import build, read_json
 
 R = TypeVar("R", bound=Row)
+
+log = logging.getLogger("tadropedge")
 
 
 @dataclass(frozen=True)
@@ -43,23 +47,33 @@ class Journal:
         self.path = bench.folder / "studies" / f"{recipe.name}.pieces"
         self.seconds: dict[str, dict[str, float]] = {}
         self.trained_on: list[str] = []  # machine, torch and commit of every run that did some of the work
-        self._pieces: dict[str, list[dict[str, Any]]] = {}
+        self._pieces: dict[tuple[str, str], list[dict[str, Any]]] = {}  # by name and data
         earlier = self.path.with_name(f"{recipe.name}-{recipe.preset}.seconds.json")
         if earlier.exists():
             found = build(Earlier, read_json(earlier), earlier.name)
             self.seconds, self.trained_on = found.seconds, found.trained_on
-        for line in _lines(self.path):
+        lines = list(_lines(self.path))
+        for line in lines:
             self._take(line)
+        if any("rows" in line and "data" not in line for line in lines):
+            log.warning(
+                "'%s' holds measurements of an older version, which did not note their data: they are not used",
+                self.path,
+            )
         self._last = time.monotonic()
 
-    def rows(self, name: str, kind: type[R], make: Callable[[], Sequence[R]]) -> list[R]:
-        """The rows of a piece of work, made where they are not there yet; its name begins with its part (cora/0.7)."""
-        if name not in self._pieces:
+    def rows(self, name: str, data: object, kind: type[R], make: Callable[[], Sequence[R]]) -> list[R]:
+        """The rows of a piece of work, made where they are not there yet; its name begins with its part (cora/0.7).
+
+        ``data`` is what it is measured on: a piece of other data is made again.
+        """
+        found = fingerprint(data=data)[:16]
+        if (name, found) not in self._pieces:
             self.start()
             rows = [row.columns() for row in make()]
-            key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed}
+            key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed, "data": found}
             self._write({**key, "name": name, **self._lap(), "rows": rows})
-        return [kind.of(row, name, unchecked) for row in self._pieces[name]]
+        return [kind.of(row, name, unchecked) for row in self._pieces[name, found]]
 
     def start(self) -> None:
         """What went by until now counts for nothing."""
@@ -93,9 +107,10 @@ class Journal:
         part, phase = line["name"], line.get("phase", "measuring")
         if "rows" in line:
             mine = (line["recipe"], line["seed"]) == (self.bench.recipe.fingerprint, self.bench.seed)
-            if not mine or part in self._pieces:
+            piece = part, line.get("data", "")
+            if not mine or piece in self._pieces:
                 return
-            self._pieces[part] = line["rows"]
+            self._pieces[piece] = line["rows"]
             part = part.partition("/")[0]
         elif line["preset"] != self.bench.recipe.preset:
             return
@@ -119,7 +134,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _digest(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    return sha256(content.encode()).hexdigest()[:16]
 
 
 def _append(line: bytes, path: Path) -> None:

@@ -7,8 +7,6 @@ stands beside the results (``[notes.PRESET]`` of one preset), with ``{names}`` w
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,6 +14,7 @@ from importlib import resources
 from typing import Any
 
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.fingerprint import fingerprint
 from tadropedge.search.space import method_space
 
 if sys.version_info >= (3, 11):
@@ -66,9 +65,8 @@ class Recipe:
         """A hash of everything that decides the result: also the recipes it ``uses``, its ``competitors``' spaces."""
         used = [load_recipe(name, self.preset).fingerprint for name in self.settings.get("uses", [])]
         spaces = [method_space(method).table() for method in self.settings.get("competitors", {})]
-        own = [self.name, self.preset, dict(self.settings), dict(self.published)]
-        content = json.dumps([*own, *used, *spaces], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        own = {"name": self.name, "preset": self.preset, "settings": self.settings, "published": self.published}
+        return fingerprint(**own, used=used, spaces=spaces)[:16]
 
 
 def load_recipe(name: str, preset: str) -> Recipe:

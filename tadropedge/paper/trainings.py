@@ -6,8 +6,6 @@ that asks for more trials or seeds keeps what is finished.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +18,7 @@ from tadropedge.comparison.comparison import LARGEST_BATCH
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.paper.item import Bench
 from tadropedge.paper.journal import Journal
@@ -149,7 +148,8 @@ class Search:
 
     def _run(self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool) -> tuple[Table, Replicates]:
         laboratory, seed = self.laboratory, work.bench.seed
-        settings = laboratory.settings
+        everything = laboratory.settings
+        settings = {**everything, "fresh_sizes": everything["split"]}  # a search has no fresh splits
         spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
         content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
         name = f"{self.place}/{digest(settings, content, seed)}"
@@ -168,7 +168,7 @@ class Search:
             )  # fmt: skip
         # Fresh splits of other sizes are another experiment: they find an empty place.
         if (sizes := laboratory.fresh_sizes) is not None:
-            name, settings = f"{name}/test-{sizes[-1]}", {**settings, "fresh split": list(sizes)}
+            name, settings = f"{name}/test-{sizes[-1]}", everything
         seeds, planned = self.seeds, trainings(self.methods, 0, self.seeds)
         while True:
             extra = trainings(self.methods, 0, seeds) - planned
@@ -229,5 +229,4 @@ def digest(settings: Mapping[str, object], space: Mapping[str, object], seed: in
     >>> digest({"epochs": 400}, {}, 0) == digest({"epochs": 400}, {}, 1)
     False
     """
-    content = json.dumps([settings, space, seed], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:8]
+    return fingerprint(settings=settings, space=space, seed=seed)[:8]

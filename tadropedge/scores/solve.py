@@ -53,6 +53,7 @@ class InParts:
 
     def __init__(self, name: str, settings: Callable[..., Partwise]) -> None:
         self.__name__, self.settings = name, settings
+        self.__wrapped__ = settings  # whose code decides the scores, so its fingerprint is theirs
         first = inspect.Parameter("graph", inspect.Parameter.POSITIONAL_ONLY)
         self.__signature__ = inspect.Signature([first, *inspect.signature(settings).parameters.values()])
 
@@ -163,7 +164,7 @@ def solve(
             bar.note(f"{block.count} × {block.size} nodes")
             runs_on = where.type if block.size > DENSE_NODES else "cpu"
             part = "" if cache_dir is None else block.fingerprint
-            key = {"score": function.__name__, **used, "part": part, "device": runs_on}
+            key = {"score": type(work), "settings": used, "part": part, "device": runs_on}
             with bar.step(len(block.edges)) as report:
                 found = cached(cache_dir, key, partial(_solve_part, work, block, where, report))
             scores[block.edges] = found["scores"]

@@ -7,11 +7,13 @@ whole trials and nothing else, even if the process dies; on the next start the f
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import optuna
@@ -21,11 +23,14 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import VERSION
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
-from tadropedge.training.config import METRICS, Outcome, Trial
+from tadropedge.training.config import METRICS, Outcome, Trial, plug_ins
 
 Storage = str | Path | optuna.storages.BaseStorage
 Curves = Mapping[str, list[float]]
+
+log = logging.getLogger("tadropedge")
 
 POINTS = 200  # of a stored curve: enough for a figure, and short enough for every database
 
@@ -66,7 +71,8 @@ class Ledger:
     """The finished trials of one method, by index, in one Optuna study.
 
     ``settings`` holds whatever else decides an outcome (epochs, hidden, ...), as plain values. They are stored
-    with the space, and a study made with other settings is refused.
+    with the space and the code of your own functions, and a study made with others is refused. A study whose data an
+    older version of tadropedge fingerprinted stays as it is: the trials go into ``NAME@VERSION`` beside it.
 
     >>> memory = optuna.storages.InMemoryStorage()
     >>> ledger = Ledger(memory, "karate/gcn-2/search/cdf", "cdf", Space.of({"dropout": [0.3, 0.5]}), {"epochs": 4})
@@ -92,6 +98,7 @@ take the old setting, or another name or storage
         self._distributions = distributions(space)
         with quiet():
             self._study = _study(storage, name)
+        self.name = self._study.study_name
         self._check_settings(settings)
         self.finished: dict[int, Finished] = {}
         for stored in self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
@@ -124,7 +131,8 @@ take the old setting, or another name or storage
 
     def _check_settings(self, settings: Mapping[str, object]) -> None:
         space = {f"space.{name}": entry for name, entry in self.space.table().items()}
-        wanted = json.loads(json.dumps({"method": self.method, **settings, **space}))  # as it will be read back
+        head = {"fingerprint": VERSION, "method": self.method, **plug_ins(self.method)}
+        wanted = json.loads(json.dumps({**head, **settings, **space}))  # as it will be read back
         stored = self._study.user_attrs.get("settings")
         if stored is None:
             if self._study.get_trials(deepcopy=False):
@@ -132,18 +140,22 @@ take the old setting, or another name or storage
             # The process may have died between the creation of a study and this line.
             self._study.set_user_attr("settings", wanted)
             return
-        # Studies from before training had a version are of version 1.
-        stored, wanted = ({"training": 1, **table} for table in (stored, wanted))
-        differing = [
-            f"{key}={stored.get(key)!r} (now {wanted.get(key)!r})"
-            for key in dict.fromkeys((*wanted, *stored))
-            if stored.get(key) != wanted.get(key)
-        ]
+        one, two = ({key: json.dumps(value) for key, value in table.items()} for table in (stored, wanted))
+        differing = [key for key in dict.fromkeys((*two, *one)) if one.get(key) != two.get(key)]
         if differing:
+            told = [_difference(key, stored.get(key), wanted.get(key)) for key in differing]
+            kinds = [kind if (kind := key.partition(".")[0]) in ("data", "code") else "setting" for key in differing]
             raise TadropedgeError(
-                f"study {self.name!r} was made with {', '.join(differing)}; "
-                "take the old setting, or another name or storage"
+                f"study {self.name!r} was made with {', '.join(told)}; "
+                f"take the old {' and '.join(dict.fromkeys(kinds))}, or another name or storage"
             )
+
+
+def _difference(key: str, stored: object, wanted: object) -> str:
+    """A setting with another value in words; fingerprints of data and code say nothing to a reader."""
+    kind, _, name = key.partition(".")
+    words = {"data": f"other {name}", "code": f"other code of {name!r}"}
+    return words.get(kind, f"{key}={stored!r} (now {wanted!r})")
 
 
 def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
@@ -208,9 +220,38 @@ def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
 def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
     """The study of this name, created if there is none; opening an existing one writes nothing."""
     try:
+        found = optuna.load_study(study_name=name, storage=storage)
+        if not _older(found.user_attrs):
+            return found
+        name = f"{name}@{VERSION}"
         return optuna.load_study(study_name=name, storage=storage)
     except KeyError:
+        _tell_older(storage)
         return optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
+
+
+def _older(attributes: Mapping[str, Any]) -> bool:
+    """Whether a study of ours was made when data was fingerprinted in another way."""
+    settings = attributes.get("settings")
+    return isinstance(settings, dict) and settings.get("fingerprint") != VERSION
+
+
+def _tell_older(storage: optuna.storages.BaseStorage) -> None:
+    """Say once per storage, before new studies are made, that older ones are not resumed."""
+    if storage in _told_older:
+        return
+    _told_older.add(storage)
+    older = [study.study_name for study in storage.get_all_studies() if _older(study.user_attrs)]
+    if older:
+        log.warning(
+            "%d studies such as %r were made by an older version, which could not tell all data apart: "
+            "they stay readable and are not resumed",
+            len(older),
+            older[0],
+        )
+
+
+_told_older: WeakSet[optuna.storages.BaseStorage] = WeakSet()
 
 
 def study_name(dataset: str, backbone: str, layers: int, *more: str) -> str:

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
+from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network, Setting, Sizes, Value
-from tadropedge.registry import NETWORKS
+from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
 SELECTIONS = {"evaluation": None, "training": None}
 METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
@@ -128,6 +129,25 @@ def network_settings() -> dict[str, Setting]:
     """Every setting that some network has, by name."""
     networks = list(NETWORKS.values())[::-1]  # if two share a name, the first counts
     return {name: setting for network in networks for name, setting in network.settings.items()}
+
+
+def plug_ins(method: str) -> dict[str, str]:
+    """The fingerprints of your own score, rule and network in a method; this package's own have versions instead.
+
+    >>> plug_ins("graphsage+effective-cdf")
+    {}
+    >>> STRATEGIES["mine"] = lambda scores, keep_prob: scores
+    >>> before = plug_ins("effective-mine")
+    >>> STRATEGIES["mine"] = lambda scores, keep_prob: scores**2
+    >>> list(before), plug_ins("effective-mine") == before
+    (['code.mine'], False)
+    >>> del STRATEGIES["mine"]
+    """
+    one = Method.of(method)
+    named = ((SCORES, one.score), (STRATEGIES, one.strategy), (NETWORKS, one.network))
+    code = {name: registry[name] for registry, name in named if name is not None}
+    own = {name: entry for name, entry in code.items() if not of_this_package(entry)}
+    return {f"code.{name}": fingerprint(**{name: entry})[:16] for name, entry in own.items()}
 
 
 Curve = npt.NDArray[np.float32]

@@ -6,24 +6,23 @@ trials into batches that fit into memory.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset, Split, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.fingerprint import fingerprint
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.solve import edge_scores, settings_for
 from tadropedge.training.batch import Course
-from tadropedge.training.config import METRICS, Architecture, Outcome, Trial
+from tadropedge.training.config import METRICS, Architecture, Outcome, Trial, plug_ins
 from tadropedge.training.edges import keep_row
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_trial, train
@@ -80,24 +79,23 @@ class Laboratory:
     @property
     def settings(self) -> dict[str, object]:
         """What decides an outcome besides the trial itself; a study made with other values is refused."""
-        dataset = self.dataset
-        since_then = {  # studies of version 1 lack these, which stands for the usual value
-            "precision": (self.precision, "highest"),
-            "evaluate_every": (self.evaluate_every, 1),
-            "training": (VERSION, 1),
-        }
+        architecture, sizes = self.architecture, self.dataset.split.sizes
+        network = NETWORKS[architecture.backbone].completed(architecture.backbone, architecture.settings)
         return {
-            **{name: getattr(self.architecture, name) for name in ("backbone", "layers", "hidden")},
-            **{"order": 5, **self.architecture.settings},  # studies of version 1 name the order for every backbone
+            "training": VERSION,
+            **{name: getattr(architecture, name) for name in ("backbone", "layers", "hidden")},
+            **{f"network.{name}": value for name, value in network.items()},
+            **plug_ins(architecture.backbone),
             "epochs": self.epochs,
             "laplacian": self.laplacian,
             "q": self._q,
             "selection": self.selection,
             "per_layer": self.per_layer,
-            "graph": dataset.graph.fingerprint[:16],
-            "data": data_digest(dataset),
-            "split": list(dataset.split.sizes),
-            **{name: value for name, (value, usual) in since_then.items() if value != usual},
+            "evaluate_every": self.evaluate_every,
+            "precision": self.precision,
+            "split": list(sizes),
+            "fresh_sizes": list(self.fresh_sizes or sizes),
+            **{f"data.{name}": value for name, value in data_fingerprints(self.dataset).items()},
         }
 
     @property
@@ -239,10 +237,12 @@ def make_task(dataset: Dataset, splits: Sequence[Split] = (), scores: dict[str, 
     )
 
 
-def data_digest(dataset: Dataset) -> str:
-    """A hash of features, labels and split, so that other data in the same place is noticed."""
-    digest = hashlib.sha256()
-    features = dataset.features.values() if dataset.features.layout is torch.sparse_csr else dataset.features
-    for tensor in (features, dataset.labels, dataset.split.train, dataset.split.val, dataset.split.test):
-        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
-    return digest.hexdigest()[:16]
+def data_fingerprints(dataset: Dataset) -> dict[str, str]:
+    """What an outcome depends on in a dataset, part by part, so that other data in the same place is noticed."""
+    classes = {"num_classes": dataset.num_classes, "level": dataset.level}
+    return {
+        "graph": dataset.graph.fingerprint[:16],
+        "features": fingerprint(features=dataset.features)[:16],
+        "labels": fingerprint(labels=dataset.labels, **classes)[:16],
+        "split": fingerprint(**dict(dataset.split.parts()))[:16],
+    }

@@ -1,7 +1,7 @@
 """A trained model on disk: its numbers in ``model.safetensors``, its settings beside them in ``model.json``.
 
-Nothing is unpickled. The settings hold a checksum of the numbers and are written last, so mixed
-files of two models, or files of an interrupted save, are recognised and refused.
+Nothing is unpickled. The settings hold a fingerprint of the numbers and of themselves and are written last, so mixed
+files of two models, files of an interrupted save and changed settings are recognised and refused.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from torch import Tensor
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import existing, write_atomic
+from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
 from tadropedge.training.config import Architecture, Outcome, Trial, network_settings
 from tadropedge.training.laboratory import make_task
-from tadropedge.typed import Within, build, read_json, write_json
+from tadropedge.typed import Within, build, plain, read_json, write_json
 
 NUMBERS, SETTINGS = "model.safetensors", "model.json"
-FORMAT, VERSION = "tadropedge-model", 2
+FORMAT, VERSION = "tadropedge-model", 3
 LARGEST = 2**31 - 1  # of any count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What ``model.json`` holds besides its format, its version and the checksum of the numbers."""
+    """What ``model.json`` holds besides its format, its version and its fingerprint."""
 
     architecture: Architecture
     trial: Trial
@@ -131,8 +132,9 @@ def save_model(
     )
     _check_state(model, folder)  # no file that cannot be read
     write_atomic(folder / NUMBERS, numbers)
-    head = {"format": FORMAT, "version": VERSION, "sha256": hashlib.sha256(numbers).hexdigest()}
-    write_json({**head, **{one.name: getattr(model, one.name) for one in fields(Settings)}}, folder / SETTINGS)
+    table = plain({one.name: getattr(model, one.name) for one in fields(Settings)})
+    head = {"format": FORMAT, "version": VERSION, "fingerprint": fingerprint(numbers=numbers, settings=table)}
+    write_json({**head, **table}, folder / SETTINGS)
     return folder
 
 
@@ -142,8 +144,15 @@ def load_model(folder: str | Path) -> SavedModel:
     table = _table(existing(folder / SETTINGS))
     path = existing(folder / NUMBERS)
     numbers = path.read_bytes()
-    if hashlib.sha256(numbers).hexdigest() != table.pop("sha256", None):
+    version = table.pop("version")
+    if version == VERSION:
+        whole = table.pop("fingerprint", None) == fingerprint(numbers=numbers, settings=table)
+    else:  # older files have a checksum of the numbers alone
+        whole = table.pop("sha256", None) == hashlib.sha256(numbers).hexdigest()
+    if not whole:
         raise TadropedgeError(f"{path}: damaged, or not the file that {SETTINGS} belongs to (its checksum differs)")
+    if version == 1:
+        _bring_up_to_date(table)
     settings = build(Settings, table, f"{folder / SETTINGS}: model")
     model = SavedModel(**vars(settings), state=_tensors(numbers, path))
     _check_state(model, folder)
@@ -151,15 +160,12 @@ def load_model(folder: str | Path) -> SavedModel:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    """The settings as a table of this format, those of version 1 brought up to date."""
+    """The settings as a table of this format, with their version."""
     table = read_json(path)
     if not isinstance(table, dict) or table.pop("format", None) != FORMAT:
         raise TadropedgeError(f"{path}: not the settings of a saved model (expected format {FORMAT!r})")
-    version = table.pop("version", None)
-    if version not in (1, VERSION):
+    if (version := table.get("version")) not in range(1, VERSION + 1):
         raise TadropedgeError(f"{path}: version {show(version, typed=False)} is not {VERSION}")
-    if version == 1:
-        _bring_up_to_date(table)
     return table
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -79,8 +79,9 @@ def run(bench: Bench) -> Item:
     jobs = [(kind, number) for kind in recipe["kinds"] for number in range(recipe["graphs"])]
     found: dict[str, list[list[GraphDraws]]] = {}
     for kind, number in bench.each("graphs", jobs):
-        piece = partial(measure, kind, recipe, bench.seed + number)
-        found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", GraphDraws, piece))
+        made = clustered(kind, bench.seed + number)
+        data, piece = (made.graph.fingerprint, made.clusters), partial(measure, made, recipe, bench.seed + number)
+        found.setdefault(words(kind), []).append(journal.rows(f"{words(kind)}/{number}", data, GraphDraws, piece))
     rows = [row for name, graphs in found.items() for row in summary(name, graphs)]
     pictures = {"proposition1": figures.distances(rows)}
     return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
@@ -95,9 +96,8 @@ def masks(made: Clustered, candidates: Tensor, count: int, draws: int, random: n
     return keep
 
 
-def measure(kind: Mapping[str, Any], recipe: Recipe, seed: int) -> list[GraphDraws]:
+def measure(made: Clustered, recipe: Recipe, seed: int) -> list[GraphDraws]:
     """One record for each share and place of dropping: means over draws on one graph."""
-    made = clustered(kind, seed)
     random = np.random.default_rng([seed, 3])
     between = made.between
     whole = alpha_realizable(made.graph, made.clusters)

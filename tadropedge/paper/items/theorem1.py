@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tadropedge.data.dataset import Dataset
 from tadropedge.diagnostics import ErrorModel
 from tadropedge.diagnostics.relative_error import spectral_norm
 from tadropedge.graph import Graph
@@ -25,6 +26,7 @@ from tadropedge.sampling import sample_edges
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import shift_operator
 from tadropedge.strategies import keep_probabilities
+from tadropedge.training.laboratory import data_fingerprints
 
 AT_ONCE = 2**24  # numbers of a batch of dense operators
 REPRESENTED = 1e-6  # a larger share of S − S' that no E represents is no rounding
@@ -163,10 +165,14 @@ def _ratio(ratios: Array) -> Measured:
     return Measured(float(np.exp(mean.value)), mean.error)
 
 
-def _cases(bench: Bench, family: Mapping[str, Any]) -> list[Case]:
+def _datasets(bench: Bench, family: Mapping[str, Any]) -> list[Dataset]:
+    seeds = range(bench.seed, bench.seed + family["graphs"])
+    return [bench.dataset(family["dataset"], seed=seed) for seed in seeds]
+
+
+def _cases(family: Mapping[str, Any], datasets: Sequence[Dataset]) -> list[Case]:
     cases = []
-    for seed in range(bench.seed, bench.seed + family["graphs"]):
-        dataset = bench.dataset(family["dataset"], seed=seed)
+    for dataset in datasets:
         graph = largest_component(dataset.graph)
         gamma: float | str = "auto" if dataset.gamma is None else dataset.gamma
         cases.append(Case(family["dataset"], graph, aggregate_resistance(graph, dataset.num_classes), gamma))
@@ -182,31 +188,36 @@ def _subgraphs(bench: Bench, journal: Journal) -> list[Subgraphs]:
         for normalization in family["normalizations"]
         for p in family.get("keep_probs", recipe["keep_probs"])
     ]
-    # The graphs of a family are made when they are needed.
-    cases = {family["dataset"]: cache(partial(_cases, bench, family)) for family in recipe["families"]}
+    datasets = {family["dataset"]: _datasets(bench, family) for family in recipe["families"]}
+    data = {name: [(data_fingerprints(one), one.gamma) for one in mine] for name, mine in datasets.items()}
+    # The scores of a family are computed when they are needed.
+    cases = {
+        family["dataset"]: cache(partial(_cases, family, datasets[family["dataset"]])) for family in recipe["families"]
+    }
     rows: list[Subgraphs] = []
     for family, normalization, p in bench.each("relative errors", jobs, lambda job: job[0]["dataset"]):
         name = family["dataset"]
         draws = range(bench.seed, bench.seed + family.get("draws", recipe["draws"]))
         measure = partial(compare, cases[name], recipe["strategies"], normalization, p, draws)
-        rows += journal.rows(f"{name}/{normalization}/{p:g}", Subgraphs, measure)
+        rows += journal.rows(f"{name}/{normalization}/{p:g}", data[name], Subgraphs, measure)
     return rows
 
 
 def _filters(bench: Bench, journal: Journal) -> list[Filters]:
     """Trained filters on one graph and with one number of layers after the other."""
     jobs = [(graph, n) for graph in range(bench.recipe["trained_graphs"]) for n in bench.recipe["network"]["layers"]]
-    rows = []
+    sizes, rows = tuple(bench.recipe["sizes"]), []
     for graph, layers in bench.each("trained filters", jobs):
-        rows += journal.rows(f"filters/{graph}/{layers}", Filters, partial(_trained, bench, graph, layers))
+        dataset = bench.dataset("source-localization", seed=bench.seed + graph, sizes=sizes)
+        make = partial(_trained, bench, dataset, graph, layers)
+        rows += journal.rows(f"filters/{graph}/{layers}", data_fingerprints(dataset), Filters, make)
     return rows
 
 
-def _trained(bench: Bench, graph: int, layers: int) -> list[Filters]:
+def _trained(bench: Bench, dataset: Dataset, graph: int, layers: int) -> list[Filters]:
     """One row for each normalisation, p and way of dropping."""
     recipe, settings = bench.recipe, bench.recipe["network"]
     draws = range(bench.seed, bench.seed + recipe["draws"])
-    dataset = bench.dataset("source-localization", seed=bench.seed + graph, sizes=tuple(recipe["sizes"]))
     scores = aggregate_resistance(dataset.graph, dataset.num_classes)
     signals = dataset.features[dataset.split.test[: settings["signals"]]].double()
     rows = []

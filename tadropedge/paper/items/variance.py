@@ -26,7 +26,7 @@ from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.shift import ShiftOperator
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.config import Architecture, Trial
-from tadropedge.training.laboratory import make_task
+from tadropedge.training.laboratory import data_fingerprints, make_task
 
 WORDS = {"variance": "output variance", "deviation": "mean squared distance from the output on the whole graph"}
 Terms = Callable[[Tensor], tuple[Array, Array]]  # of the variance and of the deviation, one for each subgraph
@@ -88,6 +88,7 @@ def run(bench: Bench) -> Item:
     done = 0
     for name in recipe["datasets"]:
         dataset = bench.dataset(name)
+        data = data_fingerprints(dataset)
         scores = aggregate_resistance(
             dataset.graph, dataset.num_classes, laplacian=recipe["laplacian"], cache_dir=bench.cache_dir
         )
@@ -96,7 +97,7 @@ def run(bench: Bench) -> Item:
             measured = partial(measure, recipe, dataset, normalization, scores, terms)
             for p in recipe["keep_probs"]:
                 bench.report(f"{name}, {normalization}", done, total)
-                rows += journal.rows(f"{name}/{normalization}/{p:g}", Spread, partial(measured, p))
+                rows += journal.rows(f"{name}/{normalization}/{p:g}", data, Spread, partial(measured, p))
                 done += 1
     pictures = {what: figures.variances(rows, what, words) for what, words in WORDS.items()}
     return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
