@@ -14,12 +14,15 @@ True
 
 from __future__ import annotations
 
+import threading
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
@@ -41,6 +44,7 @@ from tadropedge.strategies import Numbers, keep_probabilities
 from tadropedge.strategies import Score as Strategy
 
 ADVANCES = {"call": None, "manual": None}
+TAKING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
 class AddScore(BaseTransform):  # type: ignore[misc]
@@ -203,6 +207,15 @@ class TADropEdge(nn.Module):
 
     Nothing is rebuilt with ``drop.mask(...)``: it returns the mask alone, for models that take edge weights, and
     compiles to one graph.
+
+    **More than one caller** (docs/method.md has a table of them all):
+
+    * Threads: with ``advance="call"`` no two calls share an epoch; which thread gets which is not determined.
+    * DataLoader workers hold copies, so ``advance="call"`` is refused there. With ``advance="manual"`` call
+      ``drop.share_memory()`` before the workers start, so that ``set_epoch(n)`` reaches all of them.
+    * Gradient checkpointing runs the forward pass twice: ``advance="call"`` is refused in the second one.
+    * ``torch.compile`` and ``torch.export`` advance the epoch as eager code does; probabilities outside of [0, 1],
+      NaN included, are then a ``RuntimeError``. ``torch.jit`` would freeze the epoch and is refused.
     """
 
     seed: Tensor
@@ -250,26 +263,71 @@ class TADropEdge(nn.Module):
             )
         check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
         check_device("the TADropEdge module", self.epoch, edge_index.device, "edge_index")
-        if not torch.compiler.is_compiling():  # a look at the values would break the graph
-            edge_keep_prob = check_probability("edge_keep_prob", edge_keep_prob)
-            if node_id is not None and edge_index.numel() and int(edge_index.max()) >= len(node_id):
-                raise TadropedgeError(
-                    f"node_id names {len(node_id)} nodes, but edge_index holds the node {int(edge_index.max())}"
+        self._check_values(edge_index, edge_keep_prob, node_id)
+        words = node_pair_words(edge_index if node_id is None else node_id[edge_index])
+        multiplier, offset = key_tensor(self.seed, self._taken_epoch())
+        return toss(words, multiplier, offset, edge_keep_prob.to(torch.float64))
+
+    def _check_values(self, edge_index: Tensor, edge_keep_prob: Tensor, node_id: Tensor | None) -> None:
+        if torch.compiler.is_compiling() or (edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
+            # A look at the values would break the graph, so it checks them itself whenever it runs.
+            proper = ((edge_keep_prob >= 0) & (edge_keep_prob <= 1)).all()
+            torch._assert_async(proper, "edge_keep_prob must lie in [0, 1]; some of its values do not, or are NaN")
+            return
+        self._check_caller()
+        check_probability("edge_keep_prob", edge_keep_prob)
+        if node_id is not None and edge_index.numel() and int(edge_index.max()) >= len(node_id):
+            raise TadropedgeError(
+                f"node_id names {len(node_id)} nodes, but edge_index holds the node {int(edge_index.max())}"
+            )
+
+    def _check_caller(self) -> None:
+        """Refuse to draw where the epoch cannot follow: subgraphs that repeat are not noticed in training."""
+        fault = ""
+        if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+            fault = "would be frozen by torch.jit.trace; trace it in eval(), or use torch.compile or torch.export"
+        elif get_worker_info() is not None:
+            if self.advance == "call":
+                fault = (
+                    "cannot count calls in a DataLoader worker, which has a copy of its own and would repeat the "
+                    "subgraphs of the others; draw in the training loop, or use advance='manual' with share_memory(), "
+                    "set_epoch(n) and node_id"
                 )
-        ends = edge_index if node_id is None else node_id[edge_index]
-        multiplier, offset = key_tensor(self.seed, self.epoch)
-        mask = toss(node_pair_words(ends), multiplier, offset, edge_keep_prob.to(torch.float64))
-        if self.advance == "call":
+            elif not self.epoch.is_shared():
+                fault = (
+                    "is a copy in a DataLoader worker that set_epoch(n) may not reach; call share_memory() on the "
+                    "module before the workers start, or draw in the training loop"
+                )
+        elif self.advance == "call" and torch._C._current_graph_task_id() != -1:
+            fault = (
+                "was called in a backward pass (gradient checkpointing), where it would draw another subgraph than in "
+                "the forward pass; use advance='manual', and next_epoch() after each step"
+            )
+        if fault:
+            raise TadropedgeError(f"TADropEdge(advance={self.advance!r}) {fault}")
+
+    def _taken_epoch(self) -> Tensor:
+        """The epoch to draw with; with ``advance="call"`` it is the caller's alone."""
+        if self.advance == "manual":
+            return self.epoch
+        with nullcontext() if torch.compiler.is_compiling() else TAKING:
+            epoch = self.epoch.clone()
             self.epoch += 1
-        return mask
+        return epoch
 
     def next_epoch(self) -> None:
         """Go on to the next epoch."""
-        self.epoch += 1
+        with TAKING:
+            self.epoch += 1
 
     def set_epoch(self, epoch: int) -> None:
         """Go to a given epoch, as samplers of distributed training do."""
-        self.epoch.fill_(check_integer("epoch", epoch, least=0))
+        number = signed(check_integer("epoch", epoch, least=0) % 2**64)  # coins count epochs modulo 2^64
+        with TAKING:
+            self.epoch.fill_(number)
+
+    def __prepare_scriptable__(self) -> None:
+        raise TadropedgeError("TADropEdge cannot be compiled by torch.jit.script; use torch.compile or torch.export")
 
     def extra_repr(self) -> str:
         """Settings and state, for ``print(model)``."""

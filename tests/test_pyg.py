@@ -8,6 +8,7 @@ from graphs import ZOO
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader, RandomNodeLoader
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+from torture import cases
 
 from tadropedge import (
     SCORES,
@@ -341,6 +342,45 @@ def test_a_bad_attribute_does_not_move_the_epoch():
         drop(DATA.edge_index, DATA.edge_keep_prob, torch.ones(2, 3))
     assert int(drop.epoch) == 0
     assert int(TADropEdge(seed=np.int64(3)).seed) == 3
+
+
+TRAPS = (
+    "8 threads draw with advance='call'",
+    "8 threads call next_epoch",
+    "2 fork workers: advance='call'",
+    "2 lasting fork workers: advance='manual' and share_memory()",
+    "2 lasting fork workers: advance='manual', not shared",
+    "torch.jit.trace of advance='call'",
+    "torch.jit.script of a model",
+    "torch.export, strict=False",
+    "torch.compile to one graph by aot_eager",
+    "a probability of nan, compiled",
+    "a probability of 1.1, compiled",
+    "checkpointing, advance='call', use_reentrant=True",
+    "checkpointing, advance='call', use_reentrant=False",
+    "checkpointing, advance='manual', use_reentrant=True",
+    "copied by pickle",
+    "an epoch beyond 64 bits",
+)
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_epoch_is_right_or_the_call_is_refused(name, tmp_path):
+    (trap,) = (case for case in cases("pyg") if case.name == name)
+    trap.check(tmp_path)
+
+
+def test_captured_cuda_graphs_advance_and_check(device):
+    if device.type != "cuda":
+        pytest.skip("captured graphs are CUDA's")
+    data = prepared().to(device)
+    drop, expected = TADropEdge(seed=3).to(device), TADropEdge(seed=3).to(device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        mask = drop.mask(data.edge_index, data.edge_keep_prob)
+    for _ in range(3):
+        graph.replay()
+        assert torch.equal(mask, expected.mask(data.edge_index, data.edge_keep_prob))
 
 
 DATA = prepared()
