@@ -14,6 +14,7 @@ import os
 import shlex
 import stat
 import sys
+import tempfile
 import textwrap
 import time
 import uuid
@@ -21,8 +22,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tadropedge.errors import TadropedgeError
 
@@ -31,6 +33,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+FLOCK: Any = getattr(fcntl, "flock", None)
+LOCK_NOW = 0 if FLOCK is None else fcntl.LOCK_EX | fcntl.LOCK_NB
 NAME = ".tadropedge.lock"
 PAUSE = 0.1  # seconds between two looks at a lock that is waited for
 SECONDS_BETWEEN_LINES = 60.0
@@ -40,7 +44,23 @@ Release = Callable[[], None]
 _held: set[int] = set()  # open files that carry a lock
 if hasattr(os, "register_at_fork"):
     # A child inherits open files, and would keep the lock when its parent is dead.
-    os.register_at_fork(after_in_child=lambda: [os.close(_held.pop()) for _ in range(len(_held))])
+    os.register_at_fork(after_in_child=lambda: _forget())
+
+
+def _forget() -> None:
+    while _held:
+        os.close(_held.pop())
+
+
+def _place() -> str:
+    """Where process numbers mean the same."""
+    with suppress(OSError):
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
+    return _host()
+
+
+def _host() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else "this host"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +74,8 @@ class Owner:
     """
 
     pid: int = field(default_factory=os.getpid)
-    host: str = field(default_factory=lambda: os.uname().nodename if hasattr(os, "uname") else "this host")
-    place: str = field(default_factory=lambda: _place())
+    host: str = field(default_factory=_host)
+    place: str = field(default_factory=_place)
     born: str = field(default_factory=lambda: _born(os.getpid()))
     since: str = field(default_factory=lambda: datetime.now().isoformat(sep=" ", timespec="seconds"))
     command: str = field(default_factory=lambda: shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
@@ -79,14 +99,7 @@ class Owner:
 
     def is_here(self) -> bool:
         """Whether the locks of its kernel are those of ours: this machine, or an earlier start of it."""
-        return self.host == Owner().host or self.place.partition(" ")[0] == _place().partition(" ")[0]
-
-
-@cache
-def _place() -> str:
-    with suppress(OSError):
-        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
-    return os.uname().nodename if hasattr(os, "uname") else "here"
+        return self.host == _host() or self.place.partition(" ")[0] == _place().partition(" ")[0]
 
 
 def _born(pid: int) -> str:
@@ -127,6 +140,18 @@ def locked(
             yield
         finally:
             release()
+    finally:
+        _remove_empty(made)
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder into which nothing can be written, and leave none behind."""
+    made: list[Path] = []
+    try:
+        with _writable(folder):
+            made += _make(folder)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(LONGEST))
     finally:
         _remove_empty(made)
 
@@ -191,36 +216,38 @@ def _wait(file: Path, wait: bool, say: Callable[[str], None]) -> Release:
 def _take(file: Path) -> Release | Owner:
     """Try to take a lock: what releases it, or whose it is."""
     mine = json.dumps(asdict(Owner())).encode()
-    if fcntl is None:
-        rival = _take_by_name(file, mine)
-        return rival or partial(_release_by_name, file, mine)
+    try:
+        if FLOCK is not None:
+            return _take_by_flock(file, mine)
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # of a file system without flock
+            raise
+    rival = _take_by_name(file, mine)
+    return partial(_release_by_name, file, mine) if rival is None else rival
+
+
+def _take_by_flock(file: Path, mine: bytes) -> Release | Owner:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # no link, and no pipe that waits for a reader
     number = os.open(file, flags, 0o644)
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
             raise OSError(errno.EEXIST, f"{file.name} is no file")
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            FLOCK(number, LOCK_NOW)
+        except BlockingIOError:
+            return _reading(number)
         if not _is(file, number):  # its owner removed it after we had opened it
-            os.close(number)
-            return _take(file)
-        before = _owner(os.read(number, LONGEST))
+            return _take_by_flock(file, mine)
+        before = _owner(os.pread(number, LONGEST, 0))
         if before is not None and not before.is_here():
-            os.close(number)
             return before  # its kernel may know more than ours
         os.ftruncate(number, 0)
         os.pwrite(number, mine, 0)
-    except BlockingIOError:
-        rival = _reading(number)
-        os.close(number)
-        return rival
-    except OSError as error:
-        os.close(number)
-        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # a file system without flock
-            rival = _take_by_name(file, mine)
-            return rival or partial(_release_by_name, file, mine)
-        raise
-    _held.add(number)
-    return partial(_release, file, number)
+        _held.add(number)
+        return partial(_release, file, number)
+    finally:
+        if number not in _held:
+            os.close(number)
 
 
 def _release(file: Path, number: int) -> None:
@@ -249,7 +276,9 @@ def _owner(content: bytes) -> Owner | None:
     """Who wrote a lock file; None where it holds anything else."""
     with suppress(ValueError, TypeError, RecursionError):
         found = Owner(**json.loads(content))
-        if type(found.pid) is int and all(isinstance(value, str) for name, value in vars(found).items() if name != "pid"):
+        if type(found.pid) is int and all(
+            isinstance(value, str) for name, value in vars(found).items() if name != "pid"
+        ):
             return found
     return None
 

@@ -8,7 +8,15 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, Wait_, output_folder, with_laboratory_options
+from tadropedge.cli.options import (
+    METHODS,
+    Json_,
+    LaboratoryOptions,
+    Out_,
+    Wait_,
+    output_folder,
+    with_laboratory_options,
+)
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show_comparison
 from tadropedge.method import Method

@@ -121,7 +121,7 @@ def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]
 
 
 def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManager[None]:
-    """The folder of the results, for this process alone, checked before any work; see :func:`tadropedge.lock.locked`."""
+    """The folder of the results, for this process alone and checked before any work: ``tadropedge.lock.locked``."""
     from tadropedge.lock import locked
 
     return locked(out, *targets, wait=wait, say=partial(print, file=sys.stderr, flush=True))

@@ -10,7 +10,14 @@ from typing import Annotated
 from typer import Option
 
 from tadropedge.cli.options import (
-    METHODS, Gamma_, Json_, KeepProb_, LaboratoryOptions, Wait_, output_folder, with_laboratory_options,
+    METHODS,
+    Gamma_,
+    Json_,
+    KeepProb_,
+    LaboratoryOptions,
+    Wait_,
+    output_folder,
+    with_laboratory_options,
 )  # fmt: skip
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.cli.options import Device_, Gamma_, Json_, KeepProb_, Out_, Plugin_, Root_, Seed_, Wait_, chosen_device, output_folder
+from tadropedge.cli.options import (
+    Device_,
+    Gamma_,
+    Json_,
+    KeepProb_,
+    Out_,
+    Plugin_,
+    Root_,
+    Seed_,
+    Wait_,
+    chosen_device,
+    output_folder,
+)
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup, name_or_path
@@ -87,8 +99,10 @@ def weights_command(
         with live_progress(as_json, kept="finished components are kept") as report:
             counted = partial(report, "edges scored")
             found = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
-            run, kept = run_label(place, command_line()), {"keep_prob": keep_prob, "gamma": gamma}
-            summary = write_all(found, name, out, **kept, draw=figures, run=run, report=report)
+            run = run_label(place, command_line())
+            summary = write_all(
+                found, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures, run=run, report=report
+            )
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import optuna
@@ -19,6 +18,7 @@ import sqlalchemy as sa
 from optuna.storages.journal import JournalFileBackend
 
 from tadropedge.lock import Owner
+from tadropedge.search.storage import ALONE, WAITING, file_of, sqlite_url
 
 Key = tuple[int, int]  # a study's id in its storage, and the index of a trial
 
@@ -51,11 +51,10 @@ class Claims:
     @classmethod
     def on(cls, storage: optuna.storages.BaseStorage) -> Claims:
         """The claims on what is stored there: in a database or a journal; memory belongs to its process."""
-        backend = getattr(storage, "_backend", storage)
+        backend, path = getattr(storage, "_backend", storage), file_of(storage)
         if isinstance(backend, optuna.storages.RDBStorage):
             return cls(backend.engine)
-        if isinstance(backend, JournalFileBackend) and backend not in ALONE:
-            path = Path(backend._file_path)
+        if isinstance(backend, JournalFileBackend) and path is not None and backend not in ALONE:
             return cls(sa.create_engine(sqlite_url(path.with_name(f".{path.name}.claims")), **WAITING))
         return cls(None)
 
