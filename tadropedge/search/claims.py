@@ -44,7 +44,7 @@ class Claims:
     """The claims in one database, and this process among those who make them; without ``engine`` it is alone."""
 
     def __init__(self, engine: sa.Engine | None) -> None:
-        self._engine = engine
+        self._engine, self._made = engine, False
         self._owner, self._beat = Owner(), 0
         self._seen: dict[str, tuple[int, float]] = {}  # the last sign of life of others, and when it was new here
 
@@ -69,7 +69,8 @@ class Claims:
         if self._engine is None:
             yield list(wanted[:most])
             return
-        CLAIMS.create(self._engine, checkfirst=True)
+        if not self._made:
+            self._make()
         keys = self._take(wanted, most)
         ended = threading.Event()
         pulse = threading.Thread(target=self._pulse, args=(ended,), daemon=True)
@@ -82,6 +83,16 @@ class Claims:
             if keys:
                 with self._engine.begin() as base:
                     base.execute(CLAIMS.delete().where(CLAIMS.c.owner == self._owner.token))
+
+    def _make(self) -> None:
+        assert self._engine is not None
+        try:
+            with self._engine.begin() as base:
+                base.execute(sa.schema.CreateTable(CLAIMS, if_not_exists=True))
+        except sa.exc.SQLAlchemyError:
+            if not sa.inspect(self._engine).has_table(CLAIMS.name):  # else somebody made it at the same time
+                raise
+        self._made = True
 
     def _take(self, wanted: Sequence[Key], most: int) -> list[Key]:
         assert self._engine is not None

@@ -95,7 +95,8 @@ def run_jobs(
         # A batch is the unit of work.
         with claims.taken(list(missing), batch) as keys:
             if not claims.alone:
-                for ledger in {job.ledger.id: job.ledger for job in missing.values()}.values():
+                looked_at = [missing[key] for key in keys] or missing.values()
+                for ledger in {job.ledger.id: job.ledger for job in looked_at}.values():
                     ledger.refresh()  # somebody else may have finished what is free now
             part = [missing[key] for key in keys if missing[key].index not in missing[key].ledger.finished]
             if part:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -26,6 +27,7 @@ except ImportError:  # Windows
 
 Storage = str | Path | optuna.storages.BaseStorage
 
+PAUSE = 0.2  # seconds between two attempts to connect
 MAGIC = b"SQLite format 3\0"
 # A dashboard that reads may hold the file for a moment: wait for it.
 WAITING: dict[str, Any] = {"connect_args": {"timeout": 60}}
@@ -46,7 +48,7 @@ def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.Ba
     path = file_of(storage)
     with told(f"cannot open the study storage '{storage}'"):
         if path is None:
-            return optuna.storages.get_storage(optuna.storages.RDBStorage(str(storage)))
+            return optuna.storages.get_storage(_server(str(storage)))
         path.parent.mkdir(parents=True, exist_ok=True)
         check_file(path)
         if path.suffix == ".journal":
@@ -54,8 +56,32 @@ def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.Ba
             if alone:
                 ALONE.add(backend)
             return optuna.storages.JournalStorage(backend)
+        if not path.exists():
+            _create(path)
         url = str(storage) if isinstance(storage, str) and "://" in storage else sqlite_url(path)
         return optuna.storages.get_storage(optuna.storages.RDBStorage(url, engine_kwargs=WAITING))
+
+
+def _create(path: Path) -> None:
+    """Make an empty storage in one step: of processes that do so at the same time, the first one counts."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        base = optuna.storages.RDBStorage(sqlite_url(draft))
+        base.remove_session()
+        base.engine.dispose()
+        with suppress(FileExistsError, NotImplementedError, PermissionError):  # no file system has all of it
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _server(url: str) -> optuna.storages.RDBStorage:
+    """Connect to a database; one in which somebody else is just making the tables is asked again."""
+    for _ in range(2):
+        with suppress(sa.exc.ProgrammingError, sa.exc.IntegrityError, sa.exc.OperationalError):
+            return optuna.storages.RDBStorage(url)
+        time.sleep(PAUSE)
+    return optuna.storages.RDBStorage(url)
 
 
 @contextmanager
