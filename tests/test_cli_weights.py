@@ -154,7 +154,7 @@ BAD = {
     "gamma": (["karate", "--gamma", "-1"], "gamma must be a positive number, got -1.0"),
     "tolerance": (["karate", "--tolerance", "0"], "tolerance must be a positive number"),
     "device": (["karate", "--device", "tpu"], "device 'tpu' is not available"),
-    "out": (["karate", "--out", "good.csv"], "--out must be a folder, but 'good.csv' is a file"),
+    "out": (["karate", "--out", "good.csv"], "cannot write into the folder 'good.csv': it is a file"),
 }
 
 

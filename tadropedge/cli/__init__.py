@@ -12,6 +12,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.recover import recover_command
 from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.train import train_command
@@ -26,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,  # rich would take longer to import than everything else here
 )
-for command in (compare_command, report_command, reproduce_command, train_command, weights_command):
+for command in (compare_command, recover_command, report_command, reproduce_command, train_command, weights_command):
     app.command(command.__name__.removesuffix("_command"))(command)
 
 

@@ -8,7 +8,15 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, with_laboratory_options
+from tadropedge.cli.options import (
+    METHODS,
+    Json_,
+    LaboratoryOptions,
+    Out_,
+    Wait_,
+    output_folder,
+    with_laboratory_options,
+)
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show_comparison
 from tadropedge.method import Method
@@ -21,8 +29,9 @@ def compare_command(
     trials: Annotated[int, Option(help="search trials per method")] = 100,
     seeds: Annotated[int, Option(help="fresh seeds and splits per method")] = 20,
     options: LaboratoryOptions,
-    storage: Annotated[str | None, Option(help="Optuna storage URL (default: OUT/study.db)")] = None,
+    storage: Annotated[str | None, Option(help="Optuna storage URL or file (default: OUT/study.db)")] = None,
     out: Out_ = Path("comparison"),
+    wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
     """Which edge dropping helps on this graph? Trains every method and compares them, with error bars.
@@ -33,19 +42,24 @@ def compare_command(
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare
-    from tadropedge.comparison.report import write_all
+    from tadropedge.comparison.report import FILES, write_all
     from tadropedge.comparison.results import Results
     from tadropedge.data import bayes_accuracy
     from tadropedge.publish.label import run_label
+    from tadropedge.search.study import check_storage
 
     started = time.monotonic()
     plan = Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed)
-    laboratory = options.laboratory()
-    with live_progress(as_json, kept="finished trials are kept") as report:
-        rows = compare(laboratory, plan, storage or out / "study.db", report)
-    run, lines = run_label(laboratory.dataset.device.type, command_line(), time.monotonic() - started), []
-    if laboratory.dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
-        run["bayes_accuracy"] = bound = round(bayes_accuracy(options.seed, **options.data_options), 4)
-        lines.append(f"Bayes-optimal accuracy on this graph: {bound:.2%}")
-    results = Results(rows, run)
-    show_comparison(results, as_json, *lines, f"report: {write_all(results, out)}")
+    place = storage or out / "study.db"
+    with output_folder(out, "study.db", *FILES, wait=wait):
+        check_storage(place)
+        laboratory = options.laboratory()
+        with live_progress(as_json, kept="finished trials are kept") as report:
+            rows = compare(laboratory, plan, place, report)
+        run, lines = run_label(laboratory.dataset.device.type, command_line(), time.monotonic() - started), []
+        if laboratory.dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
+            run["bayes_accuracy"] = bound = round(bayes_accuracy(options.seed, **options.data_options), 4)
+            lines.append(f"Bayes-optimal accuracy on this graph: {bound:.2%}")
+        results = Results(rows, run)
+        page = write_all(results, out)
+    show_comparison(results, as_json, *lines, f"report: {page}")

@@ -6,9 +6,9 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +46,7 @@ Seed_ = Annotated[int, Option(help="random seed")]
 Device_ = Annotated[str, Option(help="auto, cpu or cuda")]
 Root_ = Annotated[Path | None, Option(help="folder with the datasets (or TADROPEDGE_DATA)")]
 Out_ = Annotated[Path, Option(help="folder for the results")]
+Wait_ = Annotated[bool, Option("--wait", help="wait while another process uses the folder")]
 Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing else")]
 
 
@@ -117,6 +118,13 @@ def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]
     gathered.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
     gathered.__annotations__ = {each.name: each.annotation for each in merged}
     return gathered
+
+
+def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManager[None]:
+    """The folder of the results, for this process alone and checked before any work: ``tadropedge.lock.locked``."""
+    from tadropedge.lock import locked
+
+    return locked(out, *targets, wait=wait, say=partial(print, file=sys.stderr, flush=True))
 
 
 def chosen_device(device: str) -> str:

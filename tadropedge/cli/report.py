@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tadropedge.cli.options import Json_
+from tadropedge.cli.options import Json_, Wait_, output_folder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(help="folder with a results.json")], as_json: Json_ = False
+    folder: Annotated[Path, typer.Argument(help="folder with a results.json")],
+    wait: Wait_ = False,
+    as_json: Json_ = False,
 ) -> None:
     """Write the report of a finished comparison or reproduction again.
 
@@ -32,13 +34,16 @@ def report_command(
     from tadropedge.paper.reproduce import write_folder
     from tadropedge.typed import read_json
 
-    content = read_json(folder / "results.json")
-    if isinstance(content, dict) and "verdicts" in content:
-        document = parse_document(content, "results.json")
-        show_verdicts(document, as_json, f"report: {write_folder(document, folder)}")
-    else:
-        results = parse(content, "results.json")
-        show_comparison(results, as_json, f"report: {write_report(results, folder / 'report.html')}")
+    folder = folder.parent if folder.name == "results.json" and folder.is_file() else folder
+    read_json(folder / "results.json")  # a folder without results is not made
+    with output_folder(folder, "report.html", wait=wait):
+        content = read_json(folder / "results.json")
+        if isinstance(content, dict) and "verdicts" in content:
+            document = parse_document(content, "results.json")
+            show_verdicts(document, as_json, f"report: {write_folder(document, folder)}")
+        else:
+            results = parse(content, "results.json")
+            show_comparison(results, as_json, f"report: {write_report(results, folder / 'report.html')}")
 
 
 def show(document: object, as_json: bool, words: Iterable[RenderableType]) -> None:

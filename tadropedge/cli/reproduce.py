@@ -10,7 +10,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, chosen_device
+from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, Wait_, chosen_device, output_folder
 from tadropedge.cli.progress import live_progress
 from tadropedge.cli.report import show_verdicts
 from tadropedge.paper.registry import ALL, ITEMS, named_items
@@ -28,6 +28,7 @@ def reproduce_command(
     device: Device_ = "auto",
     data_root: Root_ = None,
     out: Out_ = Path("reproduction"),
+    wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
     """Make a table or figure of the paper, or all of them, and judge every claim.
@@ -37,13 +38,14 @@ def reproduce_command(
     Example: tadropedge reproduce table1 --preset quick --out reproduction
     """
     names = named_items(name)
-    from tadropedge.paper.reproduce import Run, reproduce
+    from tadropedge.paper.reproduce import FILES, Run, reproduce
 
     # Folders belong to this machine alone: they have no place in results.
     chosen = ["--preset", preset, *(word for part in parts or () for word in ("--part", part))]
     command = shlex.join(["tadropedge", "reproduce", name, *chosen, "--device", device, "--seed", str(seed)])
     place = chosen_device(device)
-    with live_progress(as_json, kept="what is finished is kept") as report:
+    targets = output_folder(out, *FILES, "studies/", "cache/", wait=wait)
+    with targets, live_progress(as_json, kept="what is finished is kept") as report:
         run = Run(
             out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, command=command,
             report=report, say=partial(print, file=sys.stderr),

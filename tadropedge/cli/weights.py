@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.cli.options import Device_, Gamma_, Json_, KeepProb_, Out_, Plugin_, Root_, Seed_, chosen_device
+from tadropedge.cli.options import (
+    Device_,
+    Gamma_,
+    Json_,
+    KeepProb_,
+    Out_,
+    Plugin_,
+    Root_,
+    Seed_,
+    Wait_,
+    chosen_device,
+    output_folder,
+)
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup, name_or_path
@@ -45,6 +58,7 @@ def weights_command(
     device: Device_ = "cpu",
     data_root: Root_ = None,
     out: Out_ = Path("weights"),
+    wait: Wait_ = False,
     plugin: Plugin_ = None,
     as_json: Json_ = False,
 ) -> None:
@@ -64,30 +78,31 @@ def weights_command(
 
     from tadropedge.publish.label import run_label
     from tadropedge.score_report.terminal import page
-    from tadropedge.score_report.write import write_all
+    from tadropedge.score_report.write import FILES, write_all
     from tadropedge.scores.solve import solve
 
     check_probability("keep_prob", torch.tensor(keep_prob))
     if gamma is not None:
         check_positive("gamma", gamma)
     place = chosen_device(device)
-    name, read, known = _read(source, data_root, seed, header, not unweighted)
     options = {
         "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
         "tolerance": tolerance, "relative_error": relative_error,
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
-    settings = _settings(score, given, {"seed": seed, **known}, name)
-    if explain:
-        _explain(read, score, settings, place, as_json)
-        return
-    if out.exists() and not out.is_dir():
-        raise TadropedgeError(f"--out must be a folder, but '{out}' is a file")
-    with live_progress(as_json, kept="finished components are kept") as report:
-        counted = partial(report, "edges scored")
-        found = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
-        run = run_label(place, command_line())
-        summary = write_all(found, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures, run=run, report=report)
+    with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
+        name, read, known = _read(source, data_root, seed, header, not unweighted)
+        settings = _settings(score, given, {"seed": seed, **known}, name)
+        if explain:
+            _explain(read, score, settings, place, as_json)
+            return
+        with live_progress(as_json, kept="finished components are kept") as report:
+            counted = partial(report, "edges scored")
+            found = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
+            run = run_label(place, command_line())
+            summary = write_all(
+                found, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures, run=run, report=report
+            )
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])
 

@@ -15,7 +15,7 @@ from tadropedge.method import Method
 from tadropedge.search.engine import Table, check_jobs, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
 from tadropedge.search.space import Spaces, method_space
-from tadropedge.search.study import Finished, Storage, open_storage, study_name
+from tadropedge.search.study import Finished, Storage, opened, study_name
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 
@@ -55,16 +55,16 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     settings = laboratory.settings
     batch = min(LARGEST_BATCH, laboratory.fitting())
 
-    base = open_storage(storage)
-    table = run_search(
-        laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
-        name=name, settings=settings, batch=batch, progress=partial(report, "search"),
-    )  # fmt: skip
-    fresh = honest(
-        laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
-        splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch,
-        progress=partial(report, "retraining"),
-    )  # fmt: skip
+    with opened(storage) as base:
+        table = run_search(
+            laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
+            name=name, settings=settings, batch=batch, progress=partial(report, "search"),
+        )  # fmt: skip
+        fresh = honest(
+            laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
+            splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch,
+            progress=partial(report, "retraining"),
+        )  # fmt: skip
     return make_rows(laboratory, table, fresh)
 
 

@@ -30,6 +30,7 @@ from tadropedge.publish.wording import NOTHING, counted, p_value, percent, plus_
 
 BOTH = ("method", "best test\n(paper)", "accuracy\n(honest)", "difference\nto DropEdge", "p", "verdict")
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
+FILES = ("results.json", "results.csv", "report.html", "figures/")  # what write_all writes
 
 
 def write_all(results: Results, folder: Path) -> Path:

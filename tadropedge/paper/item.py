@@ -107,4 +107,4 @@ class Bench:
     def storage(self, part: str = "") -> optuna.storages.BaseStorage:
         """The finished trainings of this item, or of one part of it: an append-only journal."""
         name = f"{self.recipe.name}-{part}" if part else self.recipe.name
-        return open_storage(self.folder / "studies" / f"{name}.journal")
+        return open_storage(self.folder / "studies" / f"{name}.journal", alone=True)  # the folder is locked

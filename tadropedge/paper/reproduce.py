@@ -24,6 +24,7 @@ from tadropedge.paper.report import write_pages
 from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
+FILES = ("results.json", "report.html", "README.md", "claims.md", "figures/")  # beside one csv per item
 
 
 @dataclass(frozen=True)

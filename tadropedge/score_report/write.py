@@ -31,6 +31,7 @@ Write = Callable[[Path], Path]
 MOST_NODES = 4_000  # of a still picture; beyond, nodes and edges run together
 MOST_EDGES = 20_000  # of a page; beyond, drawing no longer follows the hand
 PICTURES = ("spectrum.png", "distribution.png", "graph.png", "graph.html")
+FILES = ("weights.csv", "weights.npz", "summary.json", *PICTURES, "cache/")
 LINES = 100_000  # written at a time
 
 

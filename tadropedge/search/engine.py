@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from tadropedge.errors import TadropedgeError, check_integer, check_seed
 from tadropedge.memory import check_memory
 from tadropedge.method import Method
+from tadropedge.search.claims import PAUSE, Claims
 from tadropedge.search.space import Spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
@@ -85,21 +87,37 @@ def run_jobs(
     progress: Progress | None = None,
     curves: bool = False,
 ) -> None:
-    """Run the jobs that are not finished, and write them batch by batch, with their ``curves`` if asked."""
+    """Run the jobs that are not finished, and write them batch by batch, with their ``curves`` if asked.
+
+    What another process on the same storage is training is waited for; all jobs must be of one storage.
+    """
     check_integer("batch", batch, least=1)
     progress = progress or _silent
-    missing = [job for job in jobs if not job.ledger.holds(job.index, job.trial)]
+    missing = {(job.ledger.id, job.index): job for job in jobs if not job.ledger.holds(job.index, job.trial)}
     done = len(jobs) - len(missing)
     progress(done, len(jobs))
-    # A batch is the unit of work: an engine on many machines would distribute batches and write only here.
-    for start in range(0, len(missing), batch):
-        part = missing[start : start + batch]
-        outcomes = _checked(train([job.trial for job in part]), part)
-        with _uninterrupted():
-            for job, outcome in zip(part, outcomes, strict=True):
-                job.ledger.write([Finished.of(job.index, outcome, curves)])
-        done += len(part)
-        progress(done, len(jobs))
+    if not missing:
+        return
+    claims = Claims.on(jobs[0].ledger.storage)
+    while missing:
+        # A batch is the unit of work.
+        with claims.taken(list(missing), batch) as keys:
+            if not claims.alone:
+                looked_at = [missing[key] for key in keys] or missing.values()
+                for ledger in {job.ledger.id: job.ledger for job in looked_at}.values():
+                    ledger.refresh()  # somebody else may have finished what is free now
+            part = [missing[key] for key in keys if missing[key].index not in missing[key].ledger.finished]
+            if part:
+                outcomes = _checked(train([job.trial for job in part]), part)
+                with _uninterrupted():
+                    for job, outcome in zip(part, outcomes, strict=True):
+                        job.ledger.write([Finished.of(job.index, outcome, curves)])
+        missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
+        if len(jobs) - len(missing) > done:
+            done = len(jobs) - len(missing)
+            progress(done, len(jobs))
+        if not part:
+            time.sleep(PAUSE)
 
 
 def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:

@@ -6,38 +6,36 @@ whole trials and nothing else, even if the process dies; on the next start the f
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
-from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.fingerprint import VERSION
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
+from tadropedge.search.storage import Storage as Storage
+from tadropedge.search.storage import check_storage as check_storage
+from tadropedge.search.storage import open_storage as open_storage
+from tadropedge.search.storage import opened as opened
+from tadropedge.search.storage import reading, told
 from tadropedge.training.config import METRICS, Outcome, Trial, plug_ins
+from tadropedge.typed import Count, build
 
-Storage = str | Path | optuna.storages.BaseStorage
 Curves = Mapping[str, list[float]]
-
-log = logging.getLogger("tadropedge")
 
 POINTS = 200  # of a stored curve: enough for a figure, and short enough for every database
 
-# No driver, no such place, no database, one of another Optuna, a name that is no URL.
-STORAGE_ERRORS = (ImportError, OSError, LookupError, RuntimeError, ValueError, SQLAlchemyError)
-# Optuna checks the operations of a journal with assert, or not at all.
-NO_OPERATION = (LookupError, TypeError, AttributeError, AssertionError, optuna.exceptions.OptunaError)
+log = logging.getLogger("tadropedge")
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,30 @@ class Finished:
         stored = _curves(outcome) if curves and not outcome.failed else None
         best, failed = outcome.best_epoch, outcome.failed
         return cls(index, outcome.trial, **outcome.kept, best_epoch=best, failed=failed, curves=stored)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What a study holds of a finished trial beside its settings; one that failed has no results."""
+
+    index: Count
+    seed: Count
+    split: Count
+    best_epoch: int
+    failed: bool
+    train_loss: float | None = None
+    val_loss: float | None = None
+    val_accuracy: float | None = None
+    test_accuracy: float | None = None
+    keep_ratio: float | None = None
+    curves: dict[str, list[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.failed and None in (getattr(self, name) for name in METRICS):
+            raise TadropedgeError("a trial that did not fail has results")
+
+
+STORED = {one.name for one in fields(Stored)}
 
 
 class Ledger:
@@ -96,16 +118,34 @@ take the old setting, or another name or storage
     ) -> None:
         self.name, self.method, self.space = name, method, space
         self._distributions = distributions(space)
-        with quiet():
-            self._study = _study(storage, name)
-        self.name = self._study.study_name
-        self._check_settings(settings)
+        self.storage = storage
+        with reading(storage, f"study {name!r}"):
+            with quiet():
+                self._study = _study(storage, name)
+            self.name = self._study.study_name
+            self.id = storage.get_study_id_from_name(self.name)
+            self._check_settings(settings)
         self.finished: dict[int, Finished] = {}
-        for stored in self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
-            if "index" in stored.user_attrs:
+        self._seen: set[int] = set()  # numbers of trials in the study
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what is finished, by this process or others; a damaged trial does not count, and is reported once."""
+        with reading(self.storage, f"study {self.name!r}"):
+            trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
+        damaged = []
+        for stored in trials:
+            if stored.number in self._seen:
+                continue
+            self._seen.add(stored.number)
+            if set(stored.params) == set(self._distributions) and is_whole(stored, self.name):
                 # If two processes ran the same index, both hold the same trial: the first one counts.
-                row = _read(stored, method)
+                row = _read(stored, self.method)
                 self.finished.setdefault(row.index, row)
+            else:
+                damaged.append(str(stored.number))
+        if damaged:
+            log.warning("trials %s of study %r are damaged and do not count", ", ".join(damaged), self.name)
 
     def holds(self, index: int, trial: Trial) -> bool:
         """Whether ``index`` is finished; if so, it must have been this very trial."""
@@ -123,10 +163,8 @@ take the old setting, or another name or storage
     def write(self, rows: Iterable[Finished]) -> None:
         """Add finished trials, each in one transaction."""
         for row in rows:
-            try:
-                self._study.add_trial(_frozen(row, self._distributions))
-            except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
-                raise TadropedgeError(f"cannot write trial {row.index} to study {self.name!r}: {error}") from error
+            with told(f"cannot write trial {row.index} to study {self.name!r}"):
+                self._study.add_trial(_frozen(row, self._distributions, self.name))
             self.finished[row.index] = row
 
     def _check_settings(self, settings: Mapping[str, object]) -> None:
@@ -156,65 +194,6 @@ def _difference(key: str, stored: object, wanted: object) -> str:
     kind, _, name = key.partition(".")
     words = {"data": f"other {name}", "code": f"other code of {name!r}"}
     return words.get(kind, f"{key}={stored!r} (now {wanted!r})")
-
-
-def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
-    """An Optuna storage from a path (SQLite, or a journal where it ends in .journal), any Optuna URL, or a storage.
-
-    A journal is a file that only grows: a trial is written in half a millisecond, where SQLite takes twenty.
-
-    >>> type(open_storage("sqlite:///:memory:")).__name__
-    '_CachedStorage'
-    """
-    if isinstance(storage, str | Path) and str(storage).endswith(".journal"):
-        return _journal(Path(storage))
-    return optuna.storages.get_storage(
-        storage if isinstance(storage, optuna.storages.BaseStorage) else _connect(storage)
-    )
-
-
-def _journal(path: Path) -> optuna.storages.JournalStorage:
-    """Open a journal; half a line at its end, left by an interrupted process, is cut off."""
-    path = path.expanduser().absolute()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            with path.open("r+b") as file:
-                file.truncate(file.read().rfind(b"\n") + 1)
-        return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
-    except (OSError, ValueError) as error:
-        raise TadropedgeError(f"cannot open the study storage '{path}': {error}") from error
-    except NO_OPERATION as error:
-        raise TadropedgeError(f"cannot open the study storage '{path}': a line is no operation of Optuna") from error
-
-
-@contextmanager
-def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
-    """A storage for the duration of a block; one that was already open stays open."""
-    if isinstance(storage, optuna.storages.BaseStorage) or str(storage).endswith(".journal"):
-        yield open_storage(storage)
-        return
-    connected = _connect(storage)
-    try:
-        yield open_storage(connected)
-    finally:
-        connected.remove_session()
-        connected.engine.dispose()
-
-
-def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
-    url = str(storage)
-    try:
-        if "://" not in url:
-            path = Path(storage).expanduser().absolute()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            url = f"sqlite:///{path}"
-        # A dashboard that reads may hold the file for a moment: wait for it.
-        waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None
-        return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
-    except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TadropedgeError(f"cannot open the study storage '{storage}': {reason}") from error
 
 
 def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
@@ -281,8 +260,8 @@ def _told(trial: Trial) -> dict[str, Any]:
     return {**trial.flat(), "method": trial.method, "seed": trial.seed, "split": trial.split}
 
 
-def _frozen(row: Finished, space: dict[str, BaseDistribution]) -> FrozenTrial:
-    """A finished trial as Optuna stores it: the objective is the validation accuracy."""
+def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> FrozenTrial:
+    """A finished trial as Optuna stores it in study ``name``: the objective is the validation accuracy."""
     attributes: dict[str, Any] = {
         "index": row.index,
         "seed": row.trial.seed,
@@ -296,13 +275,37 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution]) -> FrozenTrial:
         attributes["keep_ratio"] = row.trial.keep_ratio
     if row.curves is not None:
         attributes["curves"] = dict(row.curves)
-    return optuna.trial.create_trial(
+    frozen = optuna.trial.create_trial(
         state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
         value=None if row.failed else row.val_accuracy,
         params={name: row.trial.flat().get(name) for name in space},
         distributions=space,
         user_attrs=attributes,
     )
+    frozen.set_user_attr("digest", _digest(frozen, name))
+    return frozen
+
+
+def _digest(stored: FrozenTrial, name: str) -> str:
+    """Letters that change with everything a finished trial of study ``name`` holds."""
+    kinds = stored.distributions  # as they will be read: 1 is stored as 1.0
+    params = {
+        key: kinds[key].to_external_repr(kinds[key].to_internal_repr(value)) for key, value in stored.params.items()
+    }
+    attributes = {key: value for key, value in stored.user_attrs.items() if key != "digest"}
+    content = json.dumps([name, stored.state.name, stored.values, params, attributes], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def is_whole(stored: FrozenTrial, name: str) -> bool:
+    """Whether a finished trial of study ``name`` is as it was written; those of version 0.1 have no digest."""
+    attributes = stored.user_attrs
+    try:
+        build(Stored, {key: value for key, value in attributes.items() if key in STORED}, "trial")
+    except TadropedgeError:
+        return False
+    results = attributes["failed"] or stored.value == attributes["val_accuracy"]
+    return results and attributes.get("digest", "") in ("", _digest(stored, name))
 
 
 def _read(stored: FrozenTrial, method: str) -> Finished:

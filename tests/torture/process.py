@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 
 MEGABYTE = 2**20
+WORDS = (".torture-out", ".torture-err")
 
 
 @dataclass(frozen=True)
@@ -62,22 +63,42 @@ def forked(
     function: Callable[[], int | None], folder: Path, *, seconds: float = 120.0, megabytes: int | None = None
 ) -> Ended:
     """Run ``function`` in a child whose exit code is what it returns, 1 with a traceback if it raises."""
-    out, err = folder / ".torture-out", folder / ".torture-err"
+    return started(function, folder, megabytes=megabytes).wait(seconds)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A child that runs beside this process; what it says goes to two files in ``folder``."""
+
+    pid: int
+    folder: Path
+    begun: float
+
+    def wait(self, seconds: float = 120.0) -> Ended:
+        """How it ended; it is stopped after so many seconds."""
+        code, took = _wait(self.pid, self.begun + seconds), time.monotonic() - self.begun
+        words = [self.folder / name for name in WORDS]
+        ended = Ended(code, *(path.read_text(errors="replace") for path in words), took)
+        for path in words:
+            path.unlink()
+        return ended
+
+
+def started(function: Callable[[], int | None], folder: Path, *, megabytes: int | None = None) -> Running:
+    """Start ``function`` in a child, one at a time per folder."""
     begun = time.monotonic()
+    for name in WORDS:
+        (folder / name).touch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # fork in a process with threads, which the child forgets
         child = os.fork()
     if child == 0:
-        _child(function, folder, (out, err), megabytes)
-    code = _wait(child, begun + seconds)
-    ended = Ended(code, *(path.read_text(errors="replace") for path in (out, err)), time.monotonic() - begun)
-    out.unlink()
-    err.unlink()
-    return ended
+        _child(function, folder, tuple(folder / name for name in WORDS), megabytes)
+    return Running(child, folder, begun)
 
 
 def _child(
-    function: Callable[[], int | None], folder: Path, words: tuple[Path, Path], megabytes: int | None
+    function: Callable[[], int | None], folder: Path, words: Sequence[Path], megabytes: int | None
 ) -> None:  # never returns
     code = 1
     try:

@@ -1,0 +1,255 @@
+"""Where studies are stored: a database by its path or URL, or a journal; opened after a look at what the file holds."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from weakref import WeakSet
+
+import optuna
+import sqlalchemy as sa
+from optuna.storages.journal import BaseJournalBackend, JournalFileBackend, JournalFileOpenLock
+
+from tadropedge.errors import TadropedgeError
+from tadropedge.lock import check_writable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+Storage = str | Path | optuna.storages.BaseStorage
+
+PAUSE = 0.2  # seconds between two attempts to connect
+MAGIC = b"SQLite format 3\0"
+# A dashboard that reads may hold the file for a moment: wait for it.
+WAITING: dict[str, Any] = {"connect_args": {"timeout": 60}}
+ALONE: WeakSet[BaseJournalBackend] = WeakSet()  # journals that nobody else writes
+
+
+def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.BaseStorage:
+    """An Optuna storage from a path (SQLite, or a journal where it ends in .journal), any Optuna URL, or a storage.
+
+    A journal is a file that only grows: a trial is written in half a millisecond, where SQLite takes twenty. Where
+    this process is ``alone`` with it, claims on its trials (``claims.py``) are not needed.
+
+    >>> type(open_storage("sqlite:///:memory:")).__name__
+    '_CachedStorage'
+    """
+    if isinstance(storage, optuna.storages.BaseStorage):
+        return optuna.storages.get_storage(storage)
+    path = file_of(storage)
+    with told(f"cannot open the study storage '{storage}'"):
+        if path is None:
+            return optuna.storages.get_storage(_server(str(storage)))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        check_file(path)
+        if path.suffix == ".journal":
+            backend = JournalFileBackend(str(path), None if fcntl is None else Flock(path))
+            if alone:
+                ALONE.add(backend)
+            return optuna.storages.JournalStorage(backend)
+        if not path.exists():
+            _create(path)
+        url = str(storage) if isinstance(storage, str) and "://" in storage else sqlite_url(path)
+        return optuna.storages.get_storage(optuna.storages.RDBStorage(url, engine_kwargs=WAITING))
+
+
+def _create(path: Path) -> None:
+    """Make an empty storage in one step: of processes that do so at the same time, the first one counts."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        base = optuna.storages.RDBStorage(sqlite_url(draft))
+        base.remove_session()
+        base.engine.dispose()
+        with suppress(FileExistsError, NotImplementedError, PermissionError):  # no file system has all of it
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _server(url: str) -> optuna.storages.RDBStorage:
+    """Connect to a database; one in which somebody else is just making the tables is asked again."""
+    for _ in range(2):
+        with suppress(sa.exc.ProgrammingError, sa.exc.IntegrityError, sa.exc.OperationalError):
+            return optuna.storages.RDBStorage(url)
+        time.sleep(PAUSE)
+    return optuna.storages.RDBStorage(url)
+
+
+@contextmanager
+def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
+    """A storage for the duration of a block; one that was already open stays open."""
+    base = open_storage(storage)
+    try:
+        yield base
+    finally:
+        backend = getattr(base, "_backend", base)
+        if not isinstance(storage, optuna.storages.BaseStorage) and isinstance(backend, optuna.storages.RDBStorage):
+            backend.remove_session()
+            backend.engine.dispose()
+
+
+def check_storage(storage: Storage) -> None:
+    """Refuse a storage that cannot be opened or written, and leave nothing behind."""
+    if isinstance(storage, optuna.storages.BaseStorage):
+        return
+    path = file_of(storage)
+    with told(f"cannot open the study storage '{storage}'"):
+        if path is None:
+            sa.create_engine(str(storage)).connect().close()
+            return
+        check_file(path)
+        check_writable(path.parent)
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite file, whatever letters its path holds.
+
+    >>> sqlite_url(Path("/tmp/what?/study.db"))
+    'sqlite:///file%3A///tmp/what%253F/study.db?uri=true'
+    """
+    return sa.URL.create("sqlite", database=path.absolute().as_uri(), query={"uri": "true"}).render_as_string()
+
+
+def file_of(storage: Storage) -> Path | None:
+    """The file that a storage lives in; None for a server or memory."""
+    if isinstance(storage, optuna.storages.BaseStorage):
+        backend = getattr(storage, "_backend", storage)
+        if isinstance(backend, JournalFileBackend):
+            return Path(backend._file_path)
+        if not isinstance(backend, optuna.storages.RDBStorage):
+            return None
+        storage = backend.engine.url.render_as_string()
+    if "://" not in str(storage):
+        return Path(storage).expanduser().absolute()
+    with told(f"cannot open the study storage '{storage}'"):
+        url = sa.make_url(str(storage))
+    if url.get_backend_name() != "sqlite" or not url.database or ":memory:" in url.database:
+        return None
+    name = url.database
+    return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name).absolute()
+
+
+def check_file(path: Path) -> None:
+    """Refuse a damaged file, and one that is not a storage of Optuna, before anything is added to it."""
+    if not path.exists() or not path.is_file() or path.stat().st_size == 0:
+        return  # a folder, for one, which SQLite refuses
+    if path.suffix == ".journal":
+        _check_journal(path)
+        return
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise TadropedgeError(
+                f"cannot open the study storage '{path}': it is no database, or has lost its first page; "
+                "move it away to begin a new one"
+            )
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=60)) as base:
+            tables = {name for (name,) in base.execute("select name from sqlite_master where type = 'table'")}
+            if tables and not {"studies", "trials"} <= tables:
+                shown = ", ".join(sorted(tables)[:3])
+                raise TadropedgeError(f"'{path}' is no storage of Optuna: it is a database with the tables {shown}")
+            fault = next(base.execute("pragma integrity_check(1)"))[0]
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        fault = str(error)
+    if fault != "ok":
+        raise damaged(path, " ".join(fault.split()))
+
+
+def _check_journal(path: Path) -> None:
+    """Cut off half a line at the end, which an interrupted process left, and replay the rest."""
+    if not path.read_bytes().endswith(b"\n"):
+        with path.open("r+b") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)  # it may be somebody's who is just writing
+            file.truncate(file.read().rfind(b"\n") + 1)
+    from tadropedge.search.recover import replayed
+
+    lines = path.read_bytes().splitlines()
+    wrong = next((number for number, line in enumerate(replayed(lines), 1) if line is None), None)
+    if wrong is not None:
+        raise damaged(path, f"line {wrong} is no operation of Optuna")
+
+
+def damaged(path: Path, fault: str) -> TadropedgeError:
+    """What is wrong with a file, what is lost, and how to go on."""
+    from tadropedge.search.recover import readable
+
+    return TadropedgeError(
+        f"'{path}' is damaged ({fault[:150]}): {readable(path)} can be read; "
+        f"to keep what can be read and train the rest again: tadropedge recover '{path}'"
+    )
+
+
+class Flock(JournalFileOpenLock):
+    """The lock of a journal as one of the kernel on the journal itself: a killed process leaves nothing to wait for."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self._path, self._held = path, -1
+
+    def acquire(self) -> bool:
+        """Wait until nobody else writes."""
+        number = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(number, fcntl.LOCK_EX)
+        self._held = number
+        return True
+
+    def release(self) -> None:
+        """Let others write."""
+        os.close(self._held)
+
+
+@contextmanager
+def told(doing: str) -> Iterator[None]:
+    """Say in one line what went wrong in a storage."""
+    try:
+        yield
+    except (TadropedgeError, MemoryError):
+        raise
+    except Exception as error:  # Optuna, SQLAlchemy and the drivers raise almost anything
+        raise TadropedgeError(f"{doing}: {reason(error)}") from error
+
+
+@contextmanager
+def reading(storage: optuna.storages.BaseStorage, what: str) -> Iterator[None]:
+    """As :func:`told`, for what is read; a file whose content cannot be read is damaged."""
+    with told(f"cannot read {what}"):
+        try:
+            yield
+        except (TadropedgeError, MemoryError):
+            raise
+        except Exception as error:
+            path, root = file_of(storage), _root(error)
+            if path is None or isinstance(root, OSError | sqlite3.OperationalError):
+                raise
+            raise damaged(path, f"{what}: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """The first cause of an error in one line; a full disk is named as such.
+
+    >>> reason(sqlite3.OperationalError("database or disk is full"))
+    'the disk is full'
+    """
+    root = _root(error)
+    text = getattr(root, "strerror", None) or str(root)
+    if getattr(root, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "disk is full" in text:
+        return "the disk is full"
+    return text.splitlines()[0] if text.strip() else type(root).__name__
+
+
+def _root(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
