@@ -5,8 +5,9 @@ Nothing here imports torch, or anything else that is slow, before a command runs
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -16,7 +17,7 @@ from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, reason
 
 app = typer.Typer(
     help="Topology adaptive edge dropping: which edges to drop, and whether it helps on your graph.",
@@ -45,9 +46,18 @@ def main(
 
 
 def run() -> None:
-    """Run the command line; bad input is one line and exit code 2."""
+    """Run the command line; bad input is one line and exit code 2. SIGTERM is Ctrl-C: what is finished is kept."""
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         app()
-    except (TadropedgeError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    except TadropedgeError as error:
+        _refuse(str(error))
+    except OSError as error:
+        _refuse(f"'{error.filename}': {reason(error)}" if error.filename else reason(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _refuse(words: str) -> NoReturn:
+    print(f"error: {words}", file=sys.stderr)
+    sys.exit(2)

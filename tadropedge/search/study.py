@@ -7,6 +7,7 @@ whole trials and nothing else, even if the process dies; on the next start the f
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, reason
+from tadropedge.files import make_folder, sync_folder
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.training.config import METRICS, Outcome, Trial
 
@@ -90,11 +92,12 @@ take the old setting, or another name or storage
     ) -> None:
         self.name, self.method, self.space = name, method, space
         self._distributions = distributions(space)
-        with quiet():
+        with quiet(), named_failures(f"cannot open study {name!r}", storage):
             self._study = _study(storage, name)
-        self._check_settings(settings)
+            self._check_settings(settings)
+            ended = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
         self.finished: dict[int, Finished] = {}
-        for stored in self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
+        for stored in ended:
             if "index" in stored.user_attrs:
                 # If two processes ran the same index, both hold the same trial: the first one counts.
                 row = _read(stored, method)
@@ -116,10 +119,8 @@ take the old setting, or another name or storage
     def write(self, rows: Iterable[Finished]) -> None:
         """Add finished trials, each in one transaction."""
         for row in rows:
-            try:
+            with named_failures(f"cannot write trial {row.index} to study {self.name!r}", self._study._storage):
                 self._study.add_trial(_frozen(row, self._distributions))
-            except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
-                raise TadropedgeError(f"cannot write trial {row.index} to study {self.name!r}: {error}") from error
             self.finished[row.index] = row
 
     def _check_settings(self, settings: Mapping[str, object]) -> None:
@@ -165,15 +166,62 @@ def _journal(path: Path) -> optuna.storages.JournalStorage:
     """Open a journal; half a line at its end, left by an interrupted process, is cut off."""
     path = path.expanduser().absolute()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            with path.open("r+b") as file:
-                file.truncate(file.read().rfind(b"\n") + 1)
-        return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+        make_folder(path.parent)
+        if not path.exists():
+            path.touch()
+            sync_folder(path.parent)
+        lock = JournalLock(path)
+        lock.acquire()
+        lock.release()
+        return optuna.storages.JournalStorage(JournalFileBackend(str(path), lock))
     except (OSError, ValueError) as error:
-        raise TadropedgeError(f"cannot open the study storage '{path}': {error}") from error
+        raise TadropedgeError(f"cannot open the study storage '{path}': {reason(error)}") from error
     except NO_OPERATION as error:
         raise TadropedgeError(f"cannot open the study storage '{path}': a line is no operation of Optuna") from error
+
+
+class JournalLock(JournalFileOpenLock):
+    """A lock on the journal itself, which ends with its process: Optuna's own makes the next one wait for 30 seconds.
+
+    Whoever takes it cuts off half a line at the end, which a process left that died or found the disk full.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def acquire(self) -> bool:
+        """Wait until no other process writes."""
+        self._file = self._path.open("r+b")
+        if os.name != "nt":
+            import fcntl
+
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        if self._file.seek(0, os.SEEK_END) and self._last() != b"\n":
+            self._file.seek(0)
+            self._file.truncate(self._file.read().rfind(b"\n") + 1)
+        return True
+
+    def release(self) -> None:
+        """Let others write."""
+        self._file.close()
+
+    def _last(self) -> bytes:
+        self._file.seek(-1, os.SEEK_END)
+        return self._file.read()
+
+
+@contextmanager
+def named_failures(doing: str, storage: optuna.storages.BaseStorage) -> Iterator[None]:
+    """A disk that is full or fails is one line, which says what could not be done, and where."""
+    try:
+        yield
+    except (optuna.exceptions.StorageInternalError, SQLAlchemyError, OSError) as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:  # Optuna and SQLAlchemy say only that something went wrong
+            cause = cause.__cause__
+        inner = getattr(storage, "_backend", storage)
+        place = getattr(inner, "_file_path", None) or getattr(getattr(inner, "engine", None), "url", "memory")
+        raise TadropedgeError(f"{doing} in '{place}': {reason(cause)}") from error
 
 
 @contextmanager
@@ -195,14 +243,13 @@ def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
     try:
         if "://" not in url:
             path = Path(storage).expanduser().absolute()
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             url = f"sqlite:///{path}"
         # A dashboard that reads may hold the file for a moment: wait for it.
         waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None
         return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
     except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TadropedgeError(f"cannot open the study storage '{storage}': {reason}") from error
+        raise TadropedgeError(f"cannot open the study storage '{storage}': {reason(error)}") from error
 
 
 def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:

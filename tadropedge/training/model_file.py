@@ -1,13 +1,15 @@
 """A trained model on disk: its numbers in ``model.safetensors``, its settings beside them in ``model.json``.
 
-Nothing is unpickled. The settings hold a checksum of the numbers and are written last, so mixed
-files of two models, or files of an interrupted save, are recognised and refused.
+Nothing is unpickled. The settings hold a checksum of the numbers, so mixed files of two models are recognised and
+refused. At every moment of a save the folder holds either the old model or the new one: new numbers lie beside the old
+ones, under a name made of their checksum, until the settings that ask for them are in place.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +19,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import existing, write_atomic
+from tadropedge.errors import TadropedgeError, cannot_write, show
+from tadropedge.files import existing, sync_folder, write_atomic
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
 from tadropedge.training.config import Architecture, Outcome, Trial, network_settings
@@ -130,24 +132,52 @@ def save_model(
         state=_tensors(numbers, folder / NUMBERS),
     )
     _check_state(model, folder)  # no file that cannot be read
-    write_atomic(folder / NUMBERS, numbers)
     head = {"format": FORMAT, "version": VERSION, "sha256": hashlib.sha256(numbers).hexdigest()}
+    new = write_atomic(_waiting(folder, head["sha256"]), numbers)
     write_json({**head, **{one.name: getattr(model, one.name) for one in fields(Settings)}}, folder / SETTINGS)
+    _settle(new, folder)
     return folder
+
+
+def _waiting(folder: Path, checksum: object) -> Path:
+    """Where numbers lie until their settings are in place; a checksum that was read may be anything."""
+    return folder / f".{NUMBERS}.{''.join(filter(str.isalnum, str(checksum)))[:16]}"
+
+
+def _settle(new: Path, folder: Path) -> None:
+    """Give the numbers of the settings their usual name, and remove those that an interrupted save left."""
+    try:
+        new.replace(folder / NUMBERS)
+        for old in folder.glob(f".{NUMBERS}.{'[0-9a-f]' * 16}"):
+            old.unlink(missing_ok=True)
+        sync_folder(folder)
+    except OSError as error:
+        raise cannot_write(folder / NUMBERS, error) from error
 
 
 def load_model(folder: str | Path) -> SavedModel:
     """Read and check what :func:`save_model` wrote; the numbers lie on the CPU."""
     folder = Path(folder)
     table = _table(existing(folder / SETTINGS))
-    path = existing(folder / NUMBERS)
-    numbers = path.read_bytes()
-    if hashlib.sha256(numbers).hexdigest() != table.pop("sha256", None):
+    checksum = table.pop("sha256", None)
+    path, numbers = _numbers(folder, checksum)
+    if hashlib.sha256(numbers).hexdigest() != checksum:
+        if _table(existing(folder / SETTINGS)).get("sha256") != checksum:  # a new model came while this was read
+            return load_model(folder)
         raise TadropedgeError(f"{path}: damaged, or not the file that {SETTINGS} belongs to (its checksum differs)")
     settings = build(Settings, table, f"{folder / SETTINGS}: model")
     model = SavedModel(**vars(settings), state=_tensors(numbers, path))
     _check_state(model, folder)
     return model
+
+
+def _numbers(folder: Path, checksum: object) -> tuple[Path, bytes]:
+    """The numbers that the settings ask for: in their usual place, unless a save is at work or was interrupted."""
+    waiting = _waiting(folder, checksum)
+    with suppress(FileNotFoundError):
+        return waiting, waiting.read_bytes()
+    path = existing(folder / NUMBERS)
+    return path, path.read_bytes()
 
 
 def _table(path: Path) -> dict[str, Any]:
