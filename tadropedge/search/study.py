@@ -219,8 +219,9 @@ def named_failures(doing: str, storage: optuna.storages.BaseStorage) -> Iterator
         cause: BaseException = error
         while cause.__cause__ is not None:  # Optuna and SQLAlchemy say only that something went wrong
             cause = cause.__cause__
-        inner = getattr(storage, "_backend", storage)
-        place = getattr(inner, "_file_path", None) or getattr(getattr(inner, "engine", None), "url", "memory")
+        inner = getattr(storage, "_backend", None) if isinstance(storage, optuna.storages._CachedStorage) else storage
+        engine, journal = getattr(inner, "engine", None), getattr(inner, "_backend", None)
+        place = engine.url.database if engine is not None else getattr(journal, "_file_path", "memory")
         raise TadropedgeError(f"{doing} in '{place}': {reason(cause)}") from error
 
 
