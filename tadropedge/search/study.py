@@ -219,10 +219,15 @@ def named_failures(doing: str, storage: optuna.storages.BaseStorage) -> Iterator
         cause: BaseException = error
         while cause.__cause__ is not None:  # Optuna and SQLAlchemy say only that something went wrong
             cause = cause.__cause__
-        inner = getattr(storage, "_backend", None) if isinstance(storage, optuna.storages._CachedStorage) else storage
-        engine, journal = getattr(inner, "engine", None), getattr(inner, "_backend", None)
-        place = engine.url.database if engine is not None else getattr(journal, "_file_path", "memory")
-        raise TadropedgeError(f"{doing} in '{place}': {reason(cause)}") from error
+        raise TadropedgeError(f"{doing} in '{_place(storage)}': {reason(cause)}") from error
+
+
+def _place(storage: optuna.storages.BaseStorage) -> str:
+    """The file of a storage, or the name of its database: a URL may hold a password."""
+    inner = getattr(storage, "_backend", storage)  # a cache, or a journal
+    if isinstance(inner, optuna.storages.RDBStorage):
+        return str(inner.engine.url.database)
+    return str(getattr(inner, "_file_path", type(storage).__name__))
 
 
 @contextmanager

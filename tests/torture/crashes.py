@@ -174,7 +174,9 @@ def _watch_writes(failure: _Failure, inside: Callable[[Any], bool]) -> None:
         def truncate(self, size: int | None = None) -> int:
             return failure.strike(FILES, partial(super().truncate, size), partial(_fail, None))
 
-    def opened(path: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, *rest: Any, **options: Any) -> Any:
+    def opened(
+        path: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, *rest: Any, **options: Any
+    ) -> Any:
         if not set(mode) & set("wax+") or not inside(path):
             return original(path, mode, buffering, encoding, *rest, **options)
         raw = Watched(path, mode.replace("b", "").replace("t", ""))

@@ -102,10 +102,10 @@ def _recipe(name: str, preset: str = "quick") -> Recipe:
     return replace(recipe, settings={**recipe.settings, **PIECES}) if name == "proposition1" else recipe
 
 
-def trained(folder: Path) -> list[list[str]]:
+def trained(folder: Path) -> list[Counter[str]]:
     """The batches that were trained in a folder since this was last asked."""
     log = folder / LOG
-    batches = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    batches = [Counter(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
     log.unlink(missing_ok=True)
     return batches
 
@@ -152,7 +152,7 @@ def whole(job: str) -> Whole:
         begin(job, folder)
         ended = run(job, folder)
         assert ended.code == 0, f"{job}: {ended}"
-        return Whole(contents(folder), Counter(sum(trained(folder), [])), ended.seconds)
+        return Whole(contents(folder), sum(trained(folder), Counter()), ended.seconds)
 
 
 @cache
@@ -211,17 +211,16 @@ def check_resumed(job: str, folder: Path) -> None:
     before, expected = trained(folder), whole(job)
     ended = run(job, folder)
     assert ended.code == 0, f"the same command again: {ended}"
-    after = Counter(sum(trained(folder), []))
+    after = sum(trained(folder), Counter())
     files = contents(folder)
     assert sorted(files) == sorted(expected.files), f"files differ: {sorted(set(files) ^ set(expected.files))}"
     for name, content in expected.files.items():
         assert files[name] == content, f"{name} differs: {_difference(files[name], content)}"
     left = [path.name for path in (folder / "out").rglob(".*") if path.name.endswith(".tmp")]
     assert not left, f"temporary files stay: {left}"
-    finished = Counter(sum(before[:-1], []))  # of the last batch, some or none was written
-    repeated = [one for one in finished & after]
-    assert not repeated, f"trained again: {repeated}"
-    assert set(expected.trained) == set(sum(before, [])) | set(after), "a trial was lost, or one too many was trained"
+    finished = sum(before[:-1], Counter())  # of the last batch, some or none was written
+    assert not finished & after, f"trained again: {finished & after}"
+    assert set(expected.trained) == set().union(*before, after), "a trial was lost, or one too many was trained"
 
 
 def _difference(found: Any, expected: Any) -> str:
