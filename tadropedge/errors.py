@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import math
 import operator
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,14 @@ if TYPE_CHECKING:  # bad names are answered before torch is loaded
     from torch import Tensor
 
 T = TypeVar("T")
+
+# What the system says of a write that failed, where that leaves readers guessing.
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EFBIG: "the file is larger than the file system, or a limit, allows",
+}
 
 
 class TadropedgeError(ValueError):
@@ -30,6 +39,25 @@ class NotEnoughMemoryError(TadropedgeError, MemoryError):
 
 class RepeatedEigenvalueWarning(UserWarning):
     """The cluster count q falls inside a repeated eigenvalue, so the whole eigenspace was used."""
+
+
+def cannot_write(path: str | Path, error: Exception) -> TadropedgeError:
+    """What to raise where ``path`` could not be written.
+
+    >>> cannot_write("model.json", OSError(errno.ENOSPC, "No space left on device"))
+    TadropedgeError("cannot write 'model.json': the disk is full")
+    """
+    return TadropedgeError(f"cannot write '{path}': {reason(error)}")
+
+
+def reason(error: BaseException) -> str:
+    """An error of the system or of a database in a few words, on one line."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return REASONS.get(error.errno) or error.strerror or str(error)
+    text = str(error)
+    if "database or disk is full" in text:
+        return REASONS[errno.ENOSPC]
+    return text.splitlines()[0] if text else type(error).__name__
 
 
 def lookup(kind: str, name: object, table: Mapping[str, T]) -> T:

@@ -7,8 +7,10 @@ Nothing is ever unpickled, and files are written whole or not at all. A malforme
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import os
+import platform
 import re
 import warnings
 import zipfile
@@ -16,6 +18,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
@@ -23,7 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, cannot_write
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -36,6 +39,7 @@ HEADER_WORDS = {
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 TRAILING = re.compile(r"\s#.*$")
 
+HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:32] or "localhost"  # in names of files: no dots
 DAMAGED = (zipfile.BadZipFile, zlib.error)
 
 
@@ -65,20 +69,66 @@ def write_atomic(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A stream for what is too long to hold: ``path`` is there, whole, when the block ends well, else as before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """A stream for what is too long to hold: ``path`` is there, whole, when the block ends well, else as before.
+
+    It is there even if the power fails right after.
+    """
+    temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        _sweep(path.parent)
         with temporary.open("wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
-        raise TadropedgeError(f"cannot write '{path}': {error.strerror or error}") from error
+        raise cannot_write(path, error) from error
     finally:
         with suppress(OSError):  # where the folder itself could not be made there is nothing to remove
             temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those it lies in, so that they outlast a failure of the power."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk: without that, a file that was just moved may be gone after a crash."""
+    if os.name == "nt":  # where folders cannot be opened
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems have no such thing
+            raise
+    finally:
+        os.close(opened)
+
+
+@cache
+def _sweep(folder: Path) -> None:
+    """Remove the temporary files of processes that died on this machine; one look at each folder is enough."""
+    for path in folder.glob(f".*.{HOST}.*.tmp"):
+        process = path.name.split(".")[-2]
+        if process.isdecimal() and not _alive(int(process)):
+            path.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    if os.name == "nt":  # where asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH  # else it belongs to somebody else
+    return True
 
 
 def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bool = True) -> EdgeList:

@@ -197,12 +197,13 @@ def struck(blow, moment, *arguments):
 
 
 def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
-    """Interrupted once, killed once, then left alone: the rows are those of an undisturbed run."""
+    """Interrupted, asked to end, killed, then left alone: the rows are those of an undisturbed run."""
     folder, _ = finished
     arguments = ["compare", "clusters", *QUICK, "--out", tmp_path / "again"]
-    code, rest = struck(signal.SIGINT, "search: 0 of 12", *arguments)
-    assert code == 130
-    assert "stopped; finished trials are kept. Resume with: tadropedge compare clusters" in rest
+    for blow in (signal.SIGINT, signal.SIGTERM):
+        code, rest = struck(blow, "search: 0 of 12", *arguments)
+        assert code == 130
+        assert "stopped; finished trials are kept. Resume with: tadropedge compare clusters" in rest
     code, _ = struck(signal.SIGKILL, "search: 12 of 12", *arguments)
     assert code == -signal.SIGKILL
     with command(*arguments) as process:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import pickle
 from dataclasses import replace
 from functools import cache
@@ -14,6 +15,7 @@ from safetensors.numpy import load, save
 from tadropedge.data import load_clusters, load_source_localization
 from tadropedge.errors import TadropedgeError
 from tadropedge.fingerprint import fingerprint
+from tadropedge.training import model_file
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.training.model_file import load_model, save_model
@@ -80,6 +82,35 @@ def test_settings_come_back(tmp_path):
         name: value.tobytes() for name, value in outcome.state.items()
     }
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_a_save_that_is_interrupted_leaves_the_old_model_or_the_new_one(tmp_path, monkeypatch):
+    _, old = saved(tmp_path, "gcn")
+    new = trained("jknet")[2]
+    steps, replaced = [], os.replace
+
+    def loaded(*paths):
+        steps.append(load_model(tmp_path).trial)
+        replaced(*paths)
+        steps.append(load_model(tmp_path).trial)
+
+    monkeypatch.setattr(os, "replace", loaded)  # the only changes of what is there
+    saved(tmp_path, "jknet")
+    assert steps == [*[old.trial] * 3, *[new.trial] * 3]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_a_model_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
+    saved(tmp_path, "gcn")
+    read = model_file._numbers
+
+    def late(folder, checksum):
+        monkeypatch.undo()
+        saved(tmp_path, "jknet")
+        return read(folder, checksum)
+
+    monkeypatch.setattr(model_file, "_numbers", late)
+    assert load_model(tmp_path).architecture.backbone == "jknet"
 
 
 def test_what_cannot_be_saved(tmp_path):

@@ -1,3 +1,4 @@
+import errno
 import multiprocessing
 import os
 import random
@@ -11,10 +12,12 @@ from pathlib import Path
 import optuna
 import pytest
 from fake_trainer import METHODS, REPLICATES, SEARCH, TRIALS, Trainer, compare, outcome, run_and_be_killed
+from sqlalchemy.engine.default import DefaultDialect
 
 from tadropedge import TadropedgeError
 from tadropedge.search.engine import Job, run_jobs, run_search
 from tadropedge.search.space import Space, default_space, trial
+from tadropedge.search.storage import Flock
 from tadropedge.search.study import Finished, Ledger, open_storage, study_name
 from tadropedge.training.config import Outcome, Trial
 
@@ -271,22 +274,23 @@ def test_ctrl_c_between_batches_leaves_what_is_finished(memory):
     assert len(train.trials) == 32 - 12
 
 
-def test_ctrl_c_waits_for_a_batch_that_is_being_written(monkeypatch, memory, request):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_waits_for_a_batch_that_is_being_written(number, monkeypatch, memory, request):
     storage, original = optuna.storages.InMemoryStorage(), Ledger.write
 
     def write(self, rows):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         original(self, rows)
 
     # A job in the background inherits an ignored SIGINT, and then Python raises nothing: the test brings its own.
-    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
-    request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
-    before = signal.getsignal(signal.SIGINT)
+    inherited = signal.signal(number, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(number, inherited))
+    before = signal.getsignal(number)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "write", write)
         with pytest.raises(KeyboardInterrupt):
             search(storage, batch=6)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
     train = Trainer()
     assert repr(search(storage, train)) == repr(memory[1])
     assert len(train.trials) == 32 - 6
@@ -353,6 +357,56 @@ def test_a_journal_holds_the_same_and_survives_half_a_line(tmp_path, memory):
     written = path.read_bytes()
     search(path)
     assert path.read_bytes() == written  # who only looks writes nothing
+
+
+def test_a_journal_whose_disk_was_full_goes_on_after_its_last_whole_line(tmp_path, monkeypatch, memory):
+    """In one process: half a line that a failed write left is not buried under the next one."""
+    path, fsync, written = tmp_path / "trials.journal", os.fsync, []
+    storage = open_storage(path)
+
+    def full(number):
+        written.append(number)
+        if len(written) == 20:
+            os.truncate(path, path.stat().st_size - 9)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        TadropedgeError, match=r"^cannot write trial \d to study '.*' in '.*trials.journal': the disk is full$"
+    ):
+        search(storage)
+    assert repr(search(storage)) == repr(memory[1])
+    assert repr(search(path)) == repr(memory[1])
+
+
+def test_a_process_that_died_while_it_wrote_a_journal_keeps_nobody_waiting(tmp_path, memory):
+    def die():
+        Flock(path).acquire()
+        os._exit(0)
+
+    path = tmp_path / "trials.journal"
+    search(path, trials=1)
+    child = multiprocessing.get_context("fork").Process(target=die)
+    child.start()
+    child.join()
+    (tmp_path / "trials.journal.lock").symlink_to(path)  # Optuna's own, from before
+    assert repr(search(path)) == repr(memory[1])
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "study.db"
+    storage = open_storage(path)
+    search(storage, trials=1)
+
+    def full(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(DefaultDialect, "do_commit", full)
+    with pytest.raises(TadropedgeError) as caught:
+        search(storage)
+    assert str(caught.value).endswith(f" in '{path}': the disk is full")
+    assert "\n" not in str(caught.value)
 
 
 def test_nothing_is_printed(capfd, tmp_path):

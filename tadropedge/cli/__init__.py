@@ -5,8 +5,9 @@ Nothing here imports torch, or anything else that is slow, before a command runs
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,7 +18,7 @@ from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, reason
 from tadropedge.memory import not_enough, ran_out
 
 app = typer.Typer(
@@ -47,14 +48,22 @@ def main(
 
 
 def run() -> None:
-    """Run the command line; bad input is one line and exit code 2."""
+    """Run the command line; bad input is one line and exit code 2. SIGTERM is Ctrl-C: what is finished is kept."""
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except TadropedgeError as error:
+        _refuse(str(error))
     except Exception as error:
-        known = isinstance(error, TadropedgeError)
-        if not known and ran_out(error):  # the last net: whatever it was doing, in whatever words
-            error = not_enough(error, "this command", "a smaller graph or network, or more memory, may do")
-        elif not known and not isinstance(error, OSError):
+        if ran_out(error):  # the last net: whatever it was doing, in whatever words
+            _refuse(str(not_enough(error, "this command", "a smaller graph or network, or more memory, may do")))
+        if not isinstance(error, OSError):
             raise
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        _refuse(f"'{error.filename}': {reason(error)}" if error.filename else reason(error))
+
+
+def _refuse(words: str) -> NoReturn:
+    print(f"error: {words}", file=sys.stderr)
+    sys.exit(2)

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import cannot_write
+from tadropedge.files import make_folder, sync_folder
 from tadropedge.fingerprint import fingerprint
 from tadropedge.paper.item import Bench
 from tadropedge.paper.rows import Row, unchecked
@@ -98,7 +99,7 @@ class Journal:
         try:
             _append(f"{_digest(content)} {content}\n".encode(), self.path)
         except OSError as error:
-            raise TadropedgeError(f"cannot write '{self.path}': {error.strerror or error}") from error
+            raise cannot_write(self.path, error) from error
         # As it will be read, so that a run gives what it would give after a restart.
         self._take(json.loads(content))
 
@@ -138,11 +139,14 @@ def _digest(content: str) -> str:
 
 
 def _append(line: bytes, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with path.open("a+b") as file:
-        if file.tell():
+        new = not file.tell()
+        if not new:
             file.seek(-1, os.SEEK_END)
             line = line if file.read(1) == b"\n" else b"\n" + line  # the line before was cut short
         file.write(line)
         file.flush()
         os.fsync(file.fileno())
+    if new:
+        sync_folder(path.parent)

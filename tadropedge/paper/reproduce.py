@@ -92,10 +92,11 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
 
 
 def write_folder(document: Document, out: Path) -> Path:
-    """Write ``results.json``, then what is made from it; return the page's path."""
+    """Write the pages, then ``results.json``, which makes an item count as finished; return the page's path."""
     document = {name: document[name] for name in ITEMS if name in document}
+    page = write_pages(document, out)
     write_document(document, out / "results.json")
-    return write_pages(document, out)
+    return page
 
 
 def is_quick(recipe: Recipe) -> bool:

@@ -46,7 +46,7 @@ def run_search(
       ``NAME/search/METHOD``; ``settings`` are what else decides an outcome (epochs, ...), see :class:`Ledger`.
     * ``progress(done, total)`` is called at the start and after each batch.
 
-    Ctrl-C waits until a batch that is being written is complete, so no finished trial is lost.
+    Ctrl-C and SIGTERM wait until a batch that is being written is complete, so no finished trial is lost.
     """
     names = list(dict.fromkeys(Method.of(method).name for method in methods))
     if not names:
@@ -136,15 +136,17 @@ def _silent(done: int, total: int) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the block is done, then let it through."""
+    """Hold Ctrl-C and SIGTERM back until the block is done, then let them through."""
     if threading.current_thread() is not threading.main_thread():  # where Python delivers no signals
         yield
         return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    caught: list[int] = []
+    stopping = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in stopping}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
-        if pressed:
-            signal.raise_signal(signal.SIGINT)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if caught:
+            signal.raise_signal(caught[0])

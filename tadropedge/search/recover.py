@@ -21,9 +21,9 @@ from optuna.storages._rdb.models import BaseModel
 from optuna.storages.journal import BaseJournalBackend
 from optuna.trial import TrialState
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, reason
 from tadropedge.files import existing
-from tadropedge.search.storage import reason, sqlite_url
+from tadropedge.search.storage import sqlite_url
 from tadropedge.search.study import is_whole, quiet
 
 CREATE_STUDY, CREATE_TRIAL = 0, 4  # operations of a journal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import time
@@ -17,7 +16,8 @@ import optuna
 import sqlalchemy as sa
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend, JournalFileOpenLock
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, reason
+from tadropedge.files import make_folder, sync_folder
 from tadropedge.lock import check_writable
 
 try:
@@ -25,6 +25,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+FLOCK: Any = getattr(fcntl, "flock", None)
 Storage = str | Path | optuna.storages.BaseStorage
 
 PAUSE = 0.2  # seconds between two attempts to connect
@@ -49,10 +50,12 @@ def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.Ba
     with told(f"cannot open the study storage '{storage}'"):
         if path is None:
             return optuna.storages.get_storage(_server(str(storage)))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         check_file(path)
         if path.suffix == ".journal":
-            backend = JournalFileBackend(str(path), None if fcntl is None else Flock(path))
+            path.touch()
+            sync_folder(path.parent)
+            backend = JournalFileBackend(str(path), Flock(path))
             if alone:
                 ALONE.add(backend)
             return optuna.storages.JournalStorage(backend)
@@ -71,6 +74,7 @@ def _create(path: Path) -> None:
         base.engine.dispose()
         with suppress(FileExistsError, NotImplementedError, PermissionError):  # no file system has all of it
             os.link(draft, path)
+            sync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -168,11 +172,9 @@ def check_file(path: Path) -> None:
 
 def _check_journal(path: Path) -> None:
     """Cut off half a line at the end, which an interrupted process left, and replay the rest."""
-    if not path.read_bytes().endswith(b"\n"):
-        with path.open("r+b") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)  # it may be somebody's who is just writing
-            file.truncate(file.read().rfind(b"\n") + 1)
+    lock = Flock(path)
+    lock.acquire()
+    lock.release()
     from tadropedge.search.recover import replayed
 
     lines = path.read_bytes().splitlines()
@@ -192,39 +194,53 @@ def damaged(path: Path, fault: str) -> TadropedgeError:
 
 
 class Flock(JournalFileOpenLock):
-    """The lock of a journal as one of the kernel on the journal itself: a killed process leaves nothing to wait for."""
+    """The lock of a journal as one of the kernel on the journal itself: a killed process leaves nothing to wait for.
+
+    Whoever takes it cuts off half a line at the end, left by a process that died or found the disk full.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
-        self._path, self._held = path, -1
+        self._path = path
 
     def acquire(self) -> bool:
         """Wait until nobody else writes."""
-        number = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        fcntl.flock(number, fcntl.LOCK_EX)
-        self._held = number
+        self._file = self._path.open("r+b")
+        if FLOCK is None:
+            super().acquire()
+        else:
+            FLOCK(self._file, fcntl.LOCK_EX)
+        if size := self._file.seek(0, os.SEEK_END):
+            self._file.seek(size - 1)
+            if self._file.read() != b"\n":
+                self._file.seek(0)
+                self._file.truncate(self._file.read().rfind(b"\n") + 1)
         return True
 
     def release(self) -> None:
         """Let others write."""
-        os.close(self._held)
+        if FLOCK is None:
+            super().release()
+        self._file.close()
 
 
 @contextmanager
-def told(doing: str) -> Iterator[None]:
-    """Say in one line what went wrong in a storage."""
+def told(doing: str, storage: optuna.storages.BaseStorage | None = None) -> Iterator[None]:
+    """Say in one line what went wrong in a storage, and where that is, if it is a file."""
     try:
         yield
     except (TadropedgeError, MemoryError):
         raise
     except Exception as error:  # Optuna, SQLAlchemy and the drivers raise almost anything
-        raise TadropedgeError(f"{doing}: {reason(error)}") from error
+        path = None if storage is None else file_of(storage)
+        doing = doing if path is None else f"{doing} in '{path}'"
+        raise TadropedgeError(f"{doing}: {reason(_root(error))}") from error
 
 
 @contextmanager
 def reading(storage: optuna.storages.BaseStorage, what: str) -> Iterator[None]:
     """As :func:`told`, for what is read; a file whose content cannot be read is damaged."""
-    with told(f"cannot read {what}"):
+    with told(f"cannot read {what}", storage):
         try:
             yield
         except (TadropedgeError, MemoryError):
@@ -233,20 +249,7 @@ def reading(storage: optuna.storages.BaseStorage, what: str) -> Iterator[None]:
             path, root = file_of(storage), _root(error)
             if path is None or isinstance(root, OSError | sqlite3.OperationalError):
                 raise
-            raise damaged(path, f"{what}: {reason(error)}") from error
-
-
-def reason(error: BaseException) -> str:
-    """The first cause of an error in one line; a full disk is named as such.
-
-    >>> reason(sqlite3.OperationalError("database or disk is full"))
-    'the disk is full'
-    """
-    root = _root(error)
-    text = getattr(root, "strerror", None) or str(root)
-    if getattr(root, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "disk is full" in text:
-        return "the disk is full"
-    return text.splitlines()[0] if text.strip() else type(root).__name__
+            raise damaged(path, f"{what}: {reason(_root(error))}") from error
 
 
 def _root(error: BaseException) -> BaseException:

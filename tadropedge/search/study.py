@@ -163,7 +163,7 @@ take the old setting, or another name or storage
     def write(self, rows: Iterable[Finished]) -> None:
         """Add finished trials, each in one transaction."""
         for row in rows:
-            with told(f"cannot write trial {row.index} to study {self.name!r}"):
+            with told(f"cannot write trial {row.index} to study {self.name!r}", self.storage):
                 self._study.add_trial(_frozen(row, self._distributions, self.name))
             self.finished[row.index] = row
 

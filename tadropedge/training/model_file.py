@@ -1,14 +1,17 @@
 """A trained model on disk: its numbers in ``model.safetensors``, its settings beside them in ``model.json``.
 
-Nothing is unpickled. The settings hold a fingerprint of the numbers and of themselves and are written last, so mixed
-files of two models, files of an interrupted save and changed settings are recognised and refused.
+Nothing is unpickled. The settings hold a fingerprint of the numbers and of themselves, so mixed files of two models and
+changed settings are recognised and refused. At every moment of a save the folder holds either the old model or the new
+one: new numbers lie beside the old ones, under a name made of their fingerprint, until the settings that ask for them
+are in place.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +20,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import existing, write_atomic
+from tadropedge.errors import TadropedgeError, cannot_write, show
+from tadropedge.files import existing, sync_folder, write_atomic
 from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
@@ -131,25 +134,42 @@ def save_model(
         state=_tensors(numbers, folder / NUMBERS),
     )
     _check_state(model, folder)  # no file that cannot be read
-    write_atomic(folder / NUMBERS, numbers)
     table = plain({one.name: getattr(model, one.name) for one in fields(Settings)})
     head = {"format": FORMAT, "version": VERSION, "fingerprint": fingerprint(numbers=numbers, settings=table)}
+    new = write_atomic(_waiting(folder, head["fingerprint"]), numbers)
     write_json({**head, **table}, folder / SETTINGS)
+    _settle(new, folder)
     return folder
+
+
+def _waiting(folder: Path, checksum: object) -> Path:
+    """Where numbers lie until their settings are in place; a checksum that was read may be anything."""
+    return folder / f".{NUMBERS}.{''.join(filter(str.isalnum, str(checksum)))[:16]}"
+
+
+def _settle(new: Path, folder: Path) -> None:
+    """Give the numbers of the settings their usual name, and remove those that an interrupted save left."""
+    try:
+        new.replace(folder / NUMBERS)
+        for old in folder.glob(f".{NUMBERS}.{'[0-9a-f]' * 16}"):
+            old.unlink(missing_ok=True)
+        sync_folder(folder)
+    except OSError as error:
+        raise cannot_write(folder / NUMBERS, error) from error
 
 
 def load_model(folder: str | Path) -> SavedModel:
     """Read and check what :func:`save_model` wrote; the numbers lie on the CPU."""
     folder = Path(folder)
     table = _table(existing(folder / SETTINGS))
-    path = existing(folder / NUMBERS)
-    numbers = path.read_bytes()
     version = table.pop("version")
-    if version == VERSION:
-        whole = table.pop("fingerprint", None) == fingerprint(numbers=numbers, settings=table)
-    else:  # older files have a checksum of the numbers alone
-        whole = table.pop("sha256", None) == hashlib.sha256(numbers).hexdigest()
-    if not whole:
+    kind = "fingerprint" if version == VERSION else "sha256"  # older files have a checksum of the numbers alone
+    told = table.pop(kind, None)
+    path, numbers = _numbers(folder, told)
+    found = fingerprint(numbers=numbers, settings=table) if version == VERSION else sha256(numbers).hexdigest()
+    if found != told:
+        if _table(existing(folder / SETTINGS)).get(kind) != told:  # a new model came while this was read
+            return load_model(folder)
         raise TadropedgeError(f"{path}: damaged, or not the file that {SETTINGS} belongs to (its checksum differs)")
     if version == 1:
         _bring_up_to_date(table)
@@ -157,6 +177,15 @@ def load_model(folder: str | Path) -> SavedModel:
     model = SavedModel(**vars(settings), state=_tensors(numbers, path))
     _check_state(model, folder)
     return model
+
+
+def _numbers(folder: Path, checksum: object) -> tuple[Path, bytes]:
+    """The numbers that the settings ask for: in their usual place, unless a save is at work or was interrupted."""
+    waiting = _waiting(folder, checksum)
+    with suppress(FileNotFoundError):
+        return waiting, waiting.read_bytes()
+    path = existing(folder / NUMBERS)
+    return path, path.read_bytes()
 
 
 def _table(path: Path) -> dict[str, Any]:

@@ -52,8 +52,12 @@ def command(
         from tadropedge.cli import run as command_line
 
         sys.argv = ["tadropedge", *arguments]
-        prepare()
-        command_line()
+        try:
+            prepare()
+            command_line()
+        finally:  # a signal that comes too late must not reach the code after this
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
         return 0
 
     return forked(run, folder, seconds=seconds, megabytes=megabytes)
