@@ -23,7 +23,7 @@ from tadropedge.files import write_atomic
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 4  # raise it when a change of the method changes the numbers
+VERSION = 5  # raise it when a change of the method changes the numbers
 
 log = logging.getLogger("tadropedge")
 
@@ -51,7 +51,7 @@ def cached(directory: str | Path | None, key: Mapping[str, object], compute: Cal
 def _checksum(arrays: Arrays) -> npt.NDArray[np.uint8]:
     digest = hashlib.sha256()
     for name in sorted(arrays):
-        digest.update(name.encode())
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
         digest.update(np.ascontiguousarray(arrays[name]).tobytes())
     return np.frombuffer(digest.digest(), dtype=np.uint8)
 

@@ -43,6 +43,7 @@ ESCAPED = re.compile(r"'+[=+\-@\t\r]")  # how publish/tables.py begins a cell th
 
 MOST_LINE = 2**26  # characters
 PACKED, MOST_PACKED = 2**24, 100  # text beyond so many characters that was packed so many times smaller is a bomb
+BLANK = 32  # what a blank line counts for: it takes as long as one of so many characters
 GRAPH_ARRAYS = {"edge_index", "num_nodes", "edge_weight"}
 MATRIX_ARRAYS = {"format", "shape", *(part for parts in FORMATS.values() for part in parts)}
 
@@ -179,10 +180,10 @@ def data_lines(path: Path) -> Iterator[tuple[int, str]]:
     with _open(path) as stream:
         number, left = 0, max(PACKED, MOST_PACKED * size)
         while line := stream.readline(MOST_LINE):
-            number, left = number + 1, left - len(line)
+            text = line.strip()
+            number, left = number + 1, left - (len(line) if text else BLANK)
             if left < 0 or len(line) == MOST_LINE:
                 raise TadropedgeError(f"{path.name}:{number}: not a table (a line, or the unpacked file, is too long)")
-            text = line.strip()
             if text and text[0] not in "#%":
                 if "#" in text and '"' not in text:
                     text = TRAILING.sub("", text)

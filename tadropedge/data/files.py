@@ -235,10 +235,11 @@ def _saved(path: Path) -> dict[str, Any]:
 
 def _check_packed(path: Path) -> None:
     """``torch.save`` packs nothing, so a file that unpacks to more than it is was made to fill the memory."""
-    if not zipfile.is_zipfile(path):
-        return
-    with readable(path, "a saved torch_geometric Data"), zipfile.ZipFile(path) as archive:
-        size, there = sum(member.file_size for member in archive.infolist()), path.stat().st_size
+    with readable(path, "a saved torch_geometric Data"):
+        if not zipfile.is_zipfile(path):
+            return
+        with zipfile.ZipFile(path) as archive:
+            size, there = sum(member.file_size for member in archive.infolist()), path.stat().st_size
     if size > there:
         raise TadropedgeError(f"not a saved torch_geometric Data: {there:,} bytes are said to unpack to {size:,}")
 

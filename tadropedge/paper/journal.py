@@ -35,6 +35,20 @@ class Earlier:
     trained_on: list[str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of a journal: a piece of a recipe and a seed with its ``rows``, or a lap of a ``preset``."""
+
+    name: str
+    seconds: float
+    place: str
+    phase: str = "measuring"
+    preset: str | None = None
+    recipe: str | None = None
+    seed: int | None = None
+    rows: list[dict[str, Any]] | None = None
+
+
 class Journal:
     """Seconds by part and phase, machines, and finished pieces, summed over all runs of an item."""
 
@@ -86,23 +100,23 @@ class Journal:
         except OSError as error:
             raise TadropedgeError(f"cannot write '{self.path}': {error.strerror or error}") from error
         # As it will be read, so that a run gives what it would give after a restart.
-        self._take(json.loads(content))
+        self._take(build(Line, json.loads(content), self.path.name))
 
-    def _take(self, line: dict[str, Any]) -> None:
+    def _take(self, line: Line) -> None:
         """Count a line: a piece of this recipe and seed, or a lap of this preset."""
-        part, phase = line["name"], line.get("phase", "measuring")
-        if "rows" in line:
-            mine = (line["recipe"], line["seed"]) == (self.bench.recipe.fingerprint, self.bench.seed)
+        part = line.name
+        if line.rows is not None:
+            mine = (line.recipe, line.seed) == (self.bench.recipe.fingerprint, self.bench.seed)
             if not mine or part in self._pieces:
                 return
-            self._pieces[part] = line["rows"]
+            self._pieces[part] = line.rows
             part = part.partition("/")[0]
-        elif line["preset"] != self.bench.recipe.preset:
+        elif line.preset != self.bench.recipe.preset:
             return
         phases = self.seconds.setdefault(part, {})
-        phases[phase] = round(phases.get(phase, 0.0) + line["seconds"], 3)
-        if line["place"] not in self.trained_on:
-            self.trained_on.append(line["place"])
+        phases[line.phase] = round(phases.get(line.phase, 0.0) + line.seconds, 3)
+        if line.place not in self.trained_on:
+            self.trained_on.append(line.place)
 
 
 def workplace(device: str) -> str:
@@ -110,12 +124,15 @@ def workplace(device: str) -> str:
     return f"{machine(device)}; torch {torch.__version__}; commit {commit()}"
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Line]:
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         digest, _, content = line.partition(" ")
-        if digest == _digest(content):
-            yield json.loads(content)
+        if digest == _digest(content):  # so nothing was cut short: what is wrong now was made so
+            try:
+                yield build(Line, json.loads(content), f"{path.name}:{number}")
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise TadropedgeError(f"{path.name}:{number}: not JSON ({error})") from error
 
 
 def _digest(content: str) -> str:
