@@ -164,7 +164,7 @@ def _from_csr(values: Array, indices: Sequence[Array], shape: tuple[int, int]) -
 
     if values.ndim != 1:
         raise TadropedgeError(f"data must be a list, got shape {list(values.shape)}")
-    return csr_matrix(_compressed(values, *indices, shape), shape=shape)
+    return csr_matrix(_compressed(values, indices, shape), shape=shape)
 
 
 def _from_csc(values: Array, indices: Sequence[Array], shape: tuple[int, int]) -> sp.csr_matrix:
@@ -177,11 +177,12 @@ def _from_bsr(values: Array, indices: Sequence[Array], shape: tuple[int, int]) -
     if values.ndim != 3 or 0 in values.shape[1:] or shape[0] % values.shape[1] or shape[1] % values.shape[2]:
         raise TadropedgeError(f"blocks of shape {list(values.shape)} do not fill it")
     blocks = shape[0] // values.shape[1], shape[1] // values.shape[2]
-    return bsr_matrix(_compressed(values, *indices, blocks), shape=shape).tocsr()
+    return bsr_matrix(_compressed(values, indices, blocks), shape=shape).tocsr()
 
 
-def _compressed(values: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
+def _compressed(values: Array, places: Sequence[Array], shape: tuple[int, int]) -> tuple[Array, Array, Array]:
     """The parts of a CSR matrix of numbers or blocks, checked; what lies behind the last row is spare room."""
+    indices, indptr = places
     if indptr.ndim == 1 and len(indptr) and 0 <= indptr[-1] <= min(len(values), len(indices)):
         values, indices = values[: indptr[-1]], indices[: indptr[-1]]
     if fault := structure_fault(indptr, indices, len(values), shape):

@@ -360,7 +360,9 @@ def _check_header(content: Any, size: int, where: str) -> None:
         raise TadropedgeError(f"{where} is not an array of plain numbers or texts, but of {dtype} {shape}")
     need, there = math.prod(shape) * dtype.itemsize, size - content.tell()
     if need > there:
-        raise TadropedgeError(f"{where} is said to have shape {shape}, which is {need:,} bytes, but {there:,} are there")
+        raise TadropedgeError(
+            f"{where} is said to have shape {shape}, which is {need:,} bytes, but {there:,} are there"
+        )
 
 
 def array_graph(arrays: Mapping[str, npt.NDArray[Any]], found: list[str], name: str) -> ArrayGraph:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tadropedge import Graph, TadropedgeError
-from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
 from tadropedge.arrays import checked_csr
+from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
 from tadropedge.data.features import csr_tensor, row_normalized, summed
 
 # Six nodes in a row, two classes, the last node without a label.

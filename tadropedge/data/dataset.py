@@ -117,7 +117,9 @@ def num_classes(labels: Tensor) -> int:
     """
     most = int(labels.max()) if labels.numel() else -1
     if most >= labels.numel():
-        raise TadropedgeError(f"a label is {most}, but there are only {labels.numel()} labels: number the classes from 0")
+        raise TadropedgeError(
+            f"a label is {most}, but there are only {labels.numel()} labels: number the classes from 0"
+        )
     return most + 1
 
 

@@ -198,7 +198,9 @@ def _check_tensor(name: str, value: Tensor) -> None:
     dense = value.layout is torch.strided
     numbers = value.dtype in PLAIN_TYPES and value.device.type == "cpu" and not value.is_quantized
     if not (dense or name == "x") or not numbers or value.is_conj() or value.is_neg():
-        raise TadropedgeError(f"{name} must be a plain dense tensor, got {value.layout} of {value.dtype} on {value.device}")
+        raise TadropedgeError(
+            f"{name} must be a plain dense tensor, got {value.layout} of {value.dtype} on {value.device}"
+        )
     if dense:
         check_room(2 * value.numel() * value.element_size(), f"{name} of shape {list(value.shape)}")
 

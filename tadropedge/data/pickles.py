@@ -93,7 +93,7 @@ def _check_memo(content: bytes) -> None:
     tadropedge.errors.TadropedgeError: object 4294967295 of a file of 7 bytes
     """
     for code, argument, _ in pickletools.genops(content):
-        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and argument > len(content):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(content):
             raise TadropedgeError(f"object {argument} of a file of {len(content)} bytes")
 
 

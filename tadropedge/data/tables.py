@@ -64,7 +64,9 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
             if not node:
                 raise TadropedgeError(f"{where}: empty node id")
             if first_line.setdefault(node, number) != number:
-                raise TadropedgeError(f"{where}: node {show(node, typed=False)} was given on line {first_line[node]} already")
+                raise TadropedgeError(
+                    f"{where}: node {show(node, typed=False)} was given on line {first_line[node]} already"
+                )
             rows.append(_features(features, where))
             labels.append(label)
     if not rows:

@@ -7,7 +7,6 @@ import io
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-
 COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that spreadsheets compute
 
 

@@ -1,8 +1,8 @@
 """Valid files with something changed in them: bytes, members of archives, values in JSON, with checksums set right.
 
 A case is one reader and one seed: ``BATCH`` changed files, read in a child with limits of time and memory, so that a
-crash is seen. Each must be refused with one clear line or give something valid. ``FUZZ=500 make fuzz`` runs so many
-seeds per reader; a line that a failure prints names reader, seed and number, from which ``changed`` makes the file again.
+crash is seen. Each must be refused with one clear line or give something valid. ``make fuzz FUZZ=500`` runs so many
+seeds per reader; what a failure prints names reader, seed and number, from which ``changed`` makes the file again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEEDS = int(os.environ.get("FUZZ", "20"))  # per reader
 BATCH = 25
 SECONDS, MEGABYTES = 5.0, 2000  # of one file, of one case
 NUMBERS = (0, 1, -1, 2, 127, 255, 2**31 - 1, -(2**31), 2**31, 2**53, 2**63 - 1, -(2**63))
-WORDS = (b"nan", b"-1", b"1e999", b"'", b'"', b"\0", b"\xff", b"=", b"\n", b"\r", b"\t", b",", b"#", b"9" * 40, b"{", b"[")
+WORDS = (b"nan", b"-1", b"1e999", b"9" * 40, b'"', *(bytes([mark]) for mark in b"'=,#{[\n\r\t\0\xff"))
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2.5, 1e308, 10**30, -(10**400), "", "a", "\ud800", "\0\n", "x" * 5000, [], {}, [[]],
     [None], {"": None}, {"name": 1}, [1, 2, 3], "NaN", "../../etc", 2**63,
@@ -42,16 +42,16 @@ def cases() -> Iterator[Case]:
             yield Case(f"{name}, seed {seed}", partial(batch, name, seed))
 
 
-def batch(name: str, seed: int, folder: Path) -> None:
+def batch(name: str, seed: int, folder: Path, count: int = BATCH) -> None:
     """Read the changed files of one reader and seed."""
     READERS[name].content()  # what is made once is made before the fork
-    ended = forked(partial(_read_all, name, seed), folder, seconds=SECONDS * 6, megabytes=MEGABYTES)
+    ended = forked(partial(_read_all, name, seed, count), folder, seconds=SECONDS * 6, megabytes=MEGABYTES)
     assert ended.code == 0, f"{name}, seed {seed}: {ended}"
 
 
-def _read_all(name: str, seed: int) -> int:
+def _read_all(name: str, seed: int, count: int) -> int:
     reader = READERS[name]
-    for number in range(BATCH):
+    for number in range(count):
         print(f"number {number}", flush=True)
         place = Path(f"{number}")
         place.mkdir()
