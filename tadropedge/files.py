@@ -15,7 +15,7 @@ import stat
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -241,16 +241,24 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an empty table, or a float read as an integer
-            rows = lines if skip else chain((first,), lines)
+            rows = _ascii(lines if skip else chain((first,), lines))
             table = np.loadtxt(rows, dtype=np.int64, delimiter=delimiter, comments=None, ndmin=2)
     except (ValueError, OverflowError, UserWarning, DeprecationWarning) as error:
-        if isinstance(error, UnicodeDecodeError):
+        if isinstance(error, UnicodeDecodeError | TadropedgeError):
             raise
         return None  # the careful reader below says which line is wrong, or finds string ids
     if table.shape[1] != 2:
         return None
     ids, arcs = np.unique(table, return_inverse=True)
     return EdgeList(arcs.reshape(table.shape).T.astype(np.int64), None, tuple(ids.tolist()))
+
+
+def _ascii(lines: Iterable[str]) -> Iterator[str]:
+    """Lines for NumPy, whose compiled reader looks other characters up in a table of 256: some of them crash it."""
+    for line in lines:
+        if not line.isascii():
+            raise ValueError("no integers")
+        yield line
 
 
 def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool) -> EdgeList:
