@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: demo test lint types imports unit format bench torture clean
+.PHONY: demo test lint types imports unit format bench torture fuzz clean
 
 demo: $(READY)
 	$(BIN)/python examples/clusters.py --out demo-output/clusters
@@ -41,6 +41,11 @@ bench: $(READY)
 # Every attack that tests/torture knows; `make test` runs a sample of each kind.
 torture: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture --out results/benchmarks/torture.json
+
+# Changed files for every reader, FUZZ batches of 25 each: 2000 take a night, and a failure names what makes it again.
+FUZZ ?= 2000
+fuzz: $(READY)
+	FUZZ=$(FUZZ) OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture fuzz
 
 clean:
 	rm -rf $(VENV) demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

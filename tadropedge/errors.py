@@ -6,6 +6,7 @@ import difflib
 import errno
 import math
 import operator
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -25,8 +26,18 @@ REASONS = {
 }
 
 
+MOST_WORDS = 500  # characters of a message
+
+
 class TadropedgeError(ValueError):
-    """Bad input: the message repeats the input and says what would be right."""
+    r"""Bad input: the message repeats the input and says what would be right, on one line whatever the input holds.
+
+    >>> TadropedgeError("no such file: 'a\nb\ud800'")
+    TadropedgeError("no such file: 'a\\nb\\ud800'")
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(str(message)))
 
 
 class ConvergenceError(TadropedgeError):
@@ -86,7 +97,7 @@ def name_or_path(kind: str, name: str | Path, names: Iterable[str]) -> str | Pat
     table, path = {each: each for each in names}, Path(name)
     if isinstance(name, str) and name.lower() in table:
         return name.lower()
-    if isinstance(name, Path) or path.suffix or path.name != name or path.is_file():
+    if isinstance(name, Path) or path.suffix or path.name != name or os.path.isfile(path):  # noqa: PTH113 (never raises)
         return path
     return lookup(kind, name.lower(), table)
 
@@ -203,6 +214,33 @@ def check_positive(name: str, value: object, below: float = math.inf) -> float:
         wanted = "a positive number" if below == math.inf else f"between 0 and {below:g}"
         raise TadropedgeError(f"{name} must be {wanted}, got {show(value, typed=False)}")
     return number
+
+
+def one_line(text: str) -> str:
+    r"""``text`` with everything that does not print escaped, and its middle left out where it is long.
+
+    >>> one_line("a\tb"), len(one_line("long " * 1000))
+    ('a\\tb', 500)
+    """
+    if not text.isprintable():
+        text = "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in text[: 2 * MOST_WORDS])
+    half = MOST_WORDS // 2
+    return text if len(text) <= MOST_WORDS else f"{text[: half - 2]} … {text[-half + 1 :]}"
+
+
+def check_text(name: str, value: object) -> None:
+    r"""Refuse a text that no file can hold.
+
+    >>> check_text("a node", "\ud800")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: a node is called '\ud800', which is no text that can be written (a surrogate)
+    """
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            words = "which is no text that can be written (a surrogate)"
+            raise TadropedgeError(f"{name} is called {show(value, typed=False)}, {words}") from None
 
 
 def show(value: object, typed: bool = True) -> str:

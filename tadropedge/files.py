@@ -1,7 +1,7 @@
 """Graphs in files: edge lists as text (csv, tsv, whitespace, gzip) and plain arrays in ``.npz``.
 
 Nothing is ever unpickled, and files are written whole or not at all. A malformed line is named with its number:
-``edges.csv:17: expected 2 columns, got 3``.
+``edges.csv:17: expected 2 columns, got 3``. Whatever else a damaged file makes a library raise becomes one line, too.
 """
 
 from __future__ import annotations
@@ -9,24 +9,28 @@ from __future__ import annotations
 import csv
 import errno
 import gzip
+import math
 import os
 import platform
 import re
+import stat
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError, cannot_write
+from tadropedge.arrays import FORMATS, checked_parts, whole_numbers
+from tadropedge.errors import NotEnoughMemoryError, TadropedgeError, cannot_write, show
+from tadropedge.memory import check_room
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -36,11 +40,17 @@ HEADER_WORDS = {
     *("source", "target", "src", "dst", "from", "to", "u", "v", "i", "j", "head", "tail"),
     *("node1", "node2", "node_1", "node_2", "weight", "w", "value"),
 }
-INTEGER = re.compile(r"-?[0-9]{1,18}")
+INTEGER = re.compile(r"[+-]?[0-9]+")
+NUMBER_LIKE = re.compile(r"[+-]?[.,_]?\d")
 TRAILING = re.compile(r"\s#.*$")
+ESCAPED = re.compile(r"'+[=+\-@\t\r]")  # how publish/tables.py begins a cell that a spreadsheet would compute
 
 HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:32] or "localhost"  # in names of files: no dots
-DAMAGED = (zipfile.BadZipFile, zlib.error)
+MOST_LINE = 2**26  # characters
+PACKED, MOST_PACKED = 2**24, 100  # text beyond so many characters that was packed so many times smaller is a bomb
+BLANK = 32  # what a blank line counts for: it takes as long as one of so many characters
+GRAPH_ARRAYS = {"edge_index", "num_nodes", "edge_weight"}
+MATRIX_ARRAYS = {"format", "shape", *(part for parts in FORMATS.values() for part in parts)}
 
 
 @dataclass(frozen=True)
@@ -53,11 +63,57 @@ class EdgeList:
 
 
 def existing(path: str | Path) -> Path:
-    """Return ``path`` if it is a file that exists."""
+    """Return ``path`` if it is a file that exists; what could be read for ever (a pipe, a device) is none.
+
+    >>> existing("/dev/zero")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: '/dev/zero' is a pipe or a device, expected a file
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise TadropedgeError(f"expected the path of a file, got {show(path)}")
     path = Path(path)
-    if not path.is_file():
-        raise TadropedgeError(f"no such file: '{path}'")
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:  # the latter for NUL and surrogates
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise TadropedgeError(f"no such file: '{path}'") from error
+        raise TadropedgeError(f"cannot read '{_short(path)}': {_words(error)}") from error
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise TadropedgeError(f"'{path}' is {what}, expected a file")
     return path
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file, if memory can hold it."""
+    path = existing(path)
+    with readable(path, "a file that can be read"):
+        check_room(path.stat().st_size, path.name)
+        return path.read_bytes()
+
+
+@contextmanager
+def readable(path: Path, what: str) -> Iterator[None]:
+    """Say it in one line where ``path`` turns out not to be ``what``: libraries raise almost anything then."""
+    try:
+        yield
+    except TadropedgeError:
+        raise
+    except MemoryError as error:
+        raise NotEnoughMemoryError(f"{path.name}: there is not enough memory to read it") from error
+    except Exception as error:
+        raise TadropedgeError(f"{path.name}: not {what} ({_words(error)})") from error
+
+
+def _words(error: Exception) -> str:
+    """What an error says, without the path that it may begin with."""
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return next(iter((text or "").splitlines()), "") or type(error).__name__
+
+
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:100]}…{text[-80:]}"
 
 
 def write_atomic(path: Path, content: bytes) -> Path:
@@ -131,32 +187,35 @@ def _alive(process: int) -> bool:
     return True
 
 
-def read_edge_list(path: str | Path, *, header: bool | None = None, weighted: bool = True) -> EdgeList:
+def read_edge_list(
+    path: str | Path, *, header: bool | None = None, weighted: bool = True, integers: bool = True
+) -> EdgeList:
     """Read ``source target [weight]`` lines; blank lines and lines that start with ``#`` or ``%`` are skipped.
 
     Columns are split at whatever the first line holds: a comma, a tab, a semicolon, or white space. After an edge,
     white space and ``#`` begin a comment. ``header=None`` skips a first line of words where all other ids are
     integers, or of words such as ``source,target`` that no other line repeats. With ``weighted=False`` columns after
     the second are ignored. When every id is an integer, ids are integers and nodes are numbered in increasing order
-    (``007`` is 7); otherwise ids are strings in alphabetical order.
+    (``007`` and ``+7`` are 7); otherwise, or where one does not fit 64 bits, ids are strings in alphabetical order, as
+    they stand in the file. What begins like a number is never skipped: where the first line alone holds such a thing
+    that is no integer (``1_000``), say ``header=True`` or ``header=False``. ``integers=False`` makes all ids strings.
     """
     path = existing(path)
     with readable_text(path):
-        fast = _read_integers(path, header)
-        return fast if fast is not None else _read_lines(path, header, weighted)
+        fast = _read_integers(path, header) if integers else None
+        return fast if fast is not None else _read_lines(path, header, weighted, integers)
 
 
 @contextmanager
 def readable_text(path: Path) -> Iterator[None]:
     """Say it in one line where ``path`` turns out to be no text."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise TadropedgeError(f"{path.name}: not a UTF-8 text file ({error.reason})") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TadropedgeError(f"{path.name}: damaged gzip file ({error})") from error
-    except csv.Error as error:
-        raise TadropedgeError(f"{path.name}: not a table that can be read ({error})") from error
+    with readable(path, "a table that can be read"):
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            raise TadropedgeError(f"{path.name}: not a UTF-8 text file ({error.reason})") from error
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TadropedgeError(f"{path.name}: damaged gzip file ({error})") from error
 
 
 def _open(path: Path) -> TextIO:
@@ -167,9 +226,15 @@ def _open(path: Path) -> TextIO:
 
 def data_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that are neither blank nor comments, with their numbers."""
+    size = path.stat().st_size
+    check_room(size, path.name)
     with _open(path) as stream:
-        for number, line in enumerate(stream, 1):
+        number, left = 0, max(PACKED, MOST_PACKED * size)
+        while line := stream.readline(MOST_LINE):
             text = line.strip()
+            number, left = number + 1, left - (len(line) if text else BLANK)
+            if left < 0 or len(line) == MOST_LINE:
+                raise TadropedgeError(f"{path.name}:{number}: not a table (a line, or the unpacked file, is too long)")
             if text and text[0] not in "#%":
                 if "#" in text and '"' not in text:
                     text = TRAILING.sub("", text)
@@ -183,12 +248,14 @@ def delimiter_of(path: Path, first: str) -> str | None:
 
 
 def split_cells(text: str, delimiter: str | None) -> list[str]:
-    """The cells of a line, quotes taken off."""
+    """The cells of a line, without quotes, and without the apostrophe that keeps spreadsheets from computing them."""
     if delimiter is None:
         return text.split()
     if '"' in text:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True))]
-    return [cell.strip() for cell in text.split(delimiter)]
+        cells = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True))
+    else:
+        cells = text.split(delimiter)
+    return [cell[1:] if ESCAPED.match(cell) else cell for cell in map(str.strip, cells)]
 
 
 def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str) -> list[tuple[int, list[str]]]:
@@ -219,49 +286,79 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     if len(cells) != 2:
         return None
     edge = all(INTEGER.fullmatch(cell) for cell in cells)
+    if header is None and not edge and any(map(NUMBER_LIKE.match, cells)):
+        return None  # for the careful reader: it may be an edge
     skip = header if header is not None else not edge
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an empty table, or a float read as an integer
-            rows = lines if skip else chain((first,), lines)
+            rows = _ascii(lines if skip else chain((first,), lines))
             table = np.loadtxt(rows, dtype=np.int64, delimiter=delimiter, comments=None, ndmin=2)
     except (ValueError, OverflowError, UserWarning, DeprecationWarning) as error:
-        if isinstance(error, UnicodeDecodeError):
+        if isinstance(error, UnicodeDecodeError | TadropedgeError):
             raise
         return None  # the careful reader below says which line is wrong, or finds string ids
-    if table.shape[1] != 2 or np.abs(table).max() >= 10**18:
+    if table.shape[1] != 2:
         return None
     ids, arcs = np.unique(table, return_inverse=True)
     return EdgeList(arcs.reshape(table.shape).T.astype(np.int64), None, tuple(ids.tolist()))
 
 
-def _read_lines(path: Path, header: bool | None, weighted: bool) -> EdgeList:
+def _ascii(lines: Iterable[str]) -> Iterator[str]:
+    """Lines for NumPy, whose compiled reader looks other characters up in a table of 256: some of them crash it."""
+    for line in lines:
+        if not line.isascii():
+            raise ValueError("no integers")
+        yield line
+
+
+def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
     rows = table_cells(path, (2, 3 if weighted else None), "2 or 3 columns (source, target, weight)")
     for number, cells in rows:
         if not cells[0] or not cells[1]:
             raise TadropedgeError(f"{path.name}:{number}: empty node id")
-    if rows and _has_header(rows, header):
+    if rows and _has_header(rows, header, path.name):
         rows.pop(0)
     if not rows:
         raise TadropedgeError(f"{path.name}: no edges in the file")
     names = [name for _, cells in rows for name in cells[:2]]
-    integers = all(INTEGER.fullmatch(name) for name in names)
-    ids, arcs = np.unique(np.array([int(name) for name in names] if integers else names), return_inverse=True)
+    ends: list[Any] = (as_integers(names) if integers else None) or names
+    ids = tuple(sorted(set(ends)))
+    place = {each: number for number, each in enumerate(ids)}
+    arcs = np.array([place[end] for end in ends], dtype=np.int64)
     weight = None
     if weighted and len(rows[0][1]) == 3:
         weight = np.array([_weight(cells[2], f"{path.name}:{number}") for number, cells in rows])
-    return EdgeList(arcs.reshape(-1, 2).T.astype(np.int64), weight, tuple(ids.tolist()))
+    return EdgeList(arcs.reshape(-1, 2).T.copy(), weight, ids)
 
 
-def _has_header(rows: list[tuple[int, list[str]]], header: bool | None) -> bool:
+def as_integers(names: list[str]) -> list[int] | None:
+    """``names`` as integers where all of them are, and fit 64 bits.
+
+    >>> as_integers(["007", "-3"]), as_integers(["7", "1_000"]), as_integers(["9" * 19])
+    ([7, -3], None, None)
+    """
+    if not all(len(name) <= 4000 and INTEGER.fullmatch(name) for name in names):  # Python reads no more digits
+        return None
+    numbers = [int(name) for name in names]
+    return numbers if all(-(2**63) <= number < 2**63 for number in numbers) else None
+
+
+def _has_header(rows: list[tuple[int, list[str]]], header: bool | None, name: str) -> bool:
     """Whether the first row names the columns: by order, or by looking at the others."""
     if header is not None:
         return header
-    first = rows[0][1]
-    others = {name for _, cells in rows[1:] for name in cells[:2]}
-    if others and all(INTEGER.fullmatch(name) for name in others):
-        return not any(INTEGER.fullmatch(name) for name in first[:2])
+    number, first = rows[0]
+    others = {each for _, cells in rows[1:] for each in cells[:2]}
+    if others and all(map(INTEGER.fullmatch, others)):
+        odd = [cell for cell in first[:2] if NUMBER_LIKE.match(cell) and not INTEGER.fullmatch(cell)]
+        if odd:
+            raise TadropedgeError(
+                f"{name}:{number}: {show(odd[0], typed=False)} is no integer, unlike all other ids: say whether this "
+                "line names the columns (header=True) or is an edge (header=False)"
+            )
+        return not any(map(INTEGER.fullmatch, first[:2]))
     return all(cell.lower() in HEADER_WORDS for cell in first) and others.isdisjoint(first[:2])
 
 
@@ -279,9 +376,9 @@ def _weight(cell: str, where: str) -> float:
 class ArrayGraph:
     """Arcs ``edge_index [2, A]`` with what is known beside them."""
 
-    edge_index: npt.NDArray[np.int64]
+    edge_index: npt.NDArray[Any]
     num_nodes: int | None
-    weight: npt.NDArray[np.float64] | None
+    weight: npt.NDArray[Any] | None
 
 
 def read_npz(path: str | Path) -> ArrayGraph:
@@ -290,29 +387,74 @@ def read_npz(path: str | Path) -> ArrayGraph:
     Arrays beside these (features, labels) are left alone.
     """
     path = existing(path)
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            keys = set(arrays.files)
-            if "edge_index" in keys:
-                nodes = arrays["num_nodes"].item() if "num_nodes" in keys else None
-                return ArrayGraph(arrays["edge_index"], nodes, arrays["edge_weight"] if "edge_weight" in keys else None)
-        if {"format", "shape", "data"} <= keys:
-            from scipy.sparse import load_npz  # SciPy takes a while to import, and most graphs do without
+    arrays, found = read_arrays(path, GRAPH_ARRAYS | MATRIX_ARRAYS)
+    return array_graph(arrays, found, path.name)
 
-            matrix = load_npz(path)
-            arcs, weight = matrix_arcs(matrix)
-            return ArrayGraph(arcs, max(matrix.shape), weight)
-    except (ValueError, TypeError, KeyError, OSError, EOFError, NotImplementedError, *DAMAGED) as error:
-        raise TadropedgeError(f"{path.name}: not an .npz file of plain arrays ({error})") from error
+
+def read_arrays(path: Path, wanted: set[str]) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
+    """Those arrays of an ``.npz`` file that are ``wanted``, and the names of all that it holds.
+
+    Nothing is unpickled, and nothing is made room for that the file does not hold.
+    """
+    with readable(path, "an .npz file of plain arrays"), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        chosen = {name: member for name, member in members.items() if name in wanted}
+        check_room(sum(member.file_size for member in chosen.values()), f"{path.name}, unpacked,")
+        arrays = {}
+        for name, member in chosen.items():
+            with archive.open(member) as content:
+                _check_header(content, member.file_size, f"{path.name}: {name}")
+            with archive.open(member) as content:
+                arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
+    return arrays, sorted(members)
+
+
+def _check_header(content: Any, size: int, where: str) -> None:
+    """Check that an array has a plain type, and no more entries than there are bytes for."""
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read[np.lib.format.read_magic(content)](content)
+    if dtype.hasobject:
+        raise TadropedgeError(f"{where} holds Python objects, which are not unpickled: expected plain numbers")
+    if dtype.kind not in "biufcSU" or not dtype.itemsize or any(length < 0 for length in shape):
+        raise TadropedgeError(f"{where} is not an array of plain numbers or texts, but of {dtype} {shape}")
+    need, there = math.prod(shape) * dtype.itemsize, size - content.tell()
+    if need > there:
+        raise TadropedgeError(
+            f"{where} is said to have shape {shape}, which is {need:,} bytes, but {there:,} are there"
+        )
+
+
+def array_graph(arrays: Mapping[str, npt.NDArray[Any]], found: list[str], name: str) -> ArrayGraph:
+    """The graph among ``arrays``, which are what was wanted of all that a file ``found``."""
+    if "edge_index" in arrays:
+        nodes = arrays.get("num_nodes")
+        if nodes is not None and nodes.size != 1:
+            raise TadropedgeError(f"{name}: num_nodes must be one whole number, got shape {list(nodes.shape)}")
+        count = None if nodes is None else int(whole_numbers(nodes, f"{name}: num_nodes").item())
+        return ArrayGraph(arrays["edge_index"], count, arrays.get("edge_weight"))
+    kind = _format(arrays.get("format"))
+    if kind is not None and {"shape", *FORMATS[kind]} <= set(arrays):
+        matrix = checked_parts(kind, [arrays[part] for part in FORMATS[kind]], arrays["shape"], name)
+        arcs, weight = matrix_arcs(matrix)
+        return ArrayGraph(arcs, max(matrix.shape), weight)
+    listed = show(", ".join(found) or "nothing", typed=False)
     raise TadropedgeError(
-        f"{path.name}: expected an array 'edge_index' or a matrix saved by scipy.sparse.save_npz, "
-        f"found {', '.join(sorted(keys)) or 'nothing'}"
+        f"{name}: expected an array 'edge_index' or a matrix saved by scipy.sparse.save_npz, found {listed}"
     )
 
 
-def matrix_arcs(matrix: sp.spmatrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """The entries of a sparse matrix in row-major order: repeated ones summed, stored zeros left out."""
-    entries = matrix.tocsr().astype(np.float64).copy()
+def _format(value: npt.NDArray[Any] | None) -> str | None:
+    """The format that ``scipy.sparse.save_npz`` noted, as bytes or text."""
+    if value is None or value.size != 1 or value.dtype.kind not in "SU":
+        return None
+    kind = value.item()
+    text = kind.decode("latin1") if isinstance(kind, bytes) else str(kind)
+    return text if text in FORMATS else None
+
+
+def matrix_arcs(matrix: sp.csr_matrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """The entries of a checked matrix in row-major order: repeated ones summed, stored zeros left out."""
+    entries = matrix.astype(np.float64).copy()
     entries.sum_duplicates()
     entries.eliminate_zeros()
     entries = entries.tocoo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -14,9 +13,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, as_integer, check_device, check_length, show
-from tadropedge.files import ArrayGraph, matrix_arcs, read_edge_list, read_npz
+from tadropedge.arrays import checked_matrix, plain_array
+from tadropedge.errors import TadropedgeError, as_integer, check_device, check_length, check_text, show
+from tadropedge.files import ArrayGraph, existing, matrix_arcs, read_edge_list, read_npz
 from tadropedge.fingerprint import fingerprint
+from tadropedge.memory import check_room
 from tadropedge.pattern import Pattern
 
 if TYPE_CHECKING:  # SciPy, too, takes a while to import: it is where a matrix is needed
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # SciPy, too, takes a while to import: it is where a matrix i
 
 
 MOST_NODES = 3_037_000_499  # the square of a larger number of nodes does not fit 64 bits
+NODE_BYTES = 24  # the least that a node takes: its places in the pattern, its component
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,9 @@ class Graph:
             raise TadropedgeError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
         if np.iscomplexobj(matrix):
             raise TadropedgeError(f"edge weights must be real, got a matrix of {matrix.dtype}")
-        arcs, weight = matrix_arcs(matrix)
-        return cls.from_edge_index(arcs, matrix.shape[0], weight)
+        num_nodes = _checked_nodes(matrix.shape[0])
+        arcs, weight = matrix_arcs(checked_matrix(matrix, "matrix"))
+        return cls.from_edge_index(arcs, num_nodes, weight)
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph, weight: str | None = "weight") -> Graph:
@@ -153,6 +156,8 @@ class Graph:
         if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
             raise TadropedgeError(f"expected a NetworkX graph, got {show(graph)}")
         ids = tuple(graph.nodes)
+        for node in ids:
+            check_text("a node", node)
         number = {node: index for index, node in enumerate(ids)}
         edges = list(graph.edges(data=weight or False, **({"default": 1.0} if weight else {})))
         arcs = np.array([(number[edge[0]], number[edge[1]]) for edge in edges], dtype=np.int64).reshape(-1, 2)
@@ -174,9 +179,7 @@ class Graph:
         integers or strings; ``graph.node_ids`` keeps them, numbered in sorted order. ``num_nodes`` says that
         the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated nodes).
         """
-        if not isinstance(path, (str, os.PathLike)):
-            raise TadropedgeError(f"expected the path of a file, got {show(path)}")
-        path = Path(path)
+        path = existing(path)
         if path.suffix == ".npz":
             arrays = read_npz(path)
         else:
@@ -283,6 +286,8 @@ def _arcs(edge_index: Any) -> Tensor:
     """Check ``edge_index`` and return it as int64 ``[2, A]``."""
     try:
         arcs = edge_index if isinstance(edge_index, Tensor) else torch.from_numpy(_native(edge_index))
+    except TadropedgeError:
+        raise
     except (TypeError, ValueError) as error:
         raise TadropedgeError(f"expected an edge_index of shape [2, A], got {show(edge_index)}") from error
     if arcs.layout is not torch.strided or arcs.dim() != 2 or arcs.shape[0] != 2:
@@ -295,8 +300,7 @@ def _arcs(edge_index: Any) -> Tensor:
 
 def _native(values: Any) -> npt.NDArray[Any]:
     """A copy that torch takes: contiguous, writable, in the byte order of the machine."""
-    array = np.array(values)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return np.array(plain_array(values, "edge_index"))
 
 
 def _num_nodes(arcs: Tensor, wanted: int | None) -> int:
@@ -305,16 +309,23 @@ def _num_nodes(arcs: Tensor, wanted: int | None) -> int:
     num_nodes = most + 1 if wanted is None else as_integer(wanted)
     if num_nodes is None:
         raise TadropedgeError(f"num_nodes must be a whole number, got {show(wanted, typed=False)}")
-    if num_nodes > MOST_NODES:
-        raise TadropedgeError(f"a graph may have up to {MOST_NODES} nodes, got {num_nodes}; number the nodes from 0")
     if least < 0:
         raise TadropedgeError(f"edge_index holds the negative node id {least}; ids run from 0 to num_nodes - 1")
-    if num_nodes < 1:
-        raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
+    _checked_nodes(num_nodes)
     if most >= num_nodes:
         raise TadropedgeError(
             f"edge_index holds the node id {most}, but num_nodes={num_nodes}: ids run from 0 to {num_nodes - 1}"
         )
+    return num_nodes
+
+
+def _checked_nodes(num_nodes: int) -> int:
+    """Refuse numbers of nodes that nothing could be computed for."""
+    if num_nodes < 1:
+        raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
+    if num_nodes > MOST_NODES:
+        raise TadropedgeError(f"a graph may have up to {MOST_NODES} nodes, got {num_nodes}; number the nodes from 0")
+    check_room(NODE_BYTES * num_nodes, f"a graph of {num_nodes} nodes")
     return num_nodes
 
 
@@ -349,7 +360,9 @@ def _float_array(values: Any, name: str | None) -> npt.NDArray[np.float64]:
     try:
         if np.iscomplexobj(values):
             raise TypeError("complex numbers")
-        return np.array(values, dtype=np.float64)
+        return np.array(plain_array(values, str(name)), dtype=np.float64)
+    except TadropedgeError:
+        raise
     except (TypeError, ValueError) as error:
         raise TadropedgeError(f"{name} must be numbers, got {show(values)}") from error
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
-from tadropedge.publish.wording import size
 
 if TYPE_CHECKING:  # the command line asks what an error means before torch is loaded, or when it could not be
     import torch
@@ -41,6 +40,19 @@ SAID = (
 )
 ASKED = re.compile(r"allocate ([0-9.]+) (bytes|[KMGTPE]iB)")
 UNITS = {"bytes": 1, **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGTPE", 1)}}
+
+
+def size(count: float) -> str:
+    """A number of bytes.
+
+    >>> size(512), size(2_500_000), size(13e9), size(8e15)
+    ('512 B', '2.5 MB', '13.0 GB', '8000.0 TB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
 
 
 def free_bytes(device: torch.device | str = "cpu") -> int | None:
@@ -80,6 +92,12 @@ take fewer nodes
     missing = shortage(need, device)
     if missing:
         raise NotEnoughMemoryError("; ".join(filter(None, (f"{what} {missing}", instead))))
+
+
+def check_room(need: int, what: str) -> None:
+    """:func:`check_memory` for what is done often: what is small is not worth a look at the machine."""
+    if need >= LARGE:
+        check_memory(need, what)
 
 
 def ran_out(error: BaseException) -> bool:

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 import numpy as np
 
-from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import existing, write_atomic
+from tadropedge.errors import NotEnoughMemoryError, TadropedgeError, show
+from tadropedge.files import existing, read_bytes, write_atomic
 
 T = TypeVar("T")
 
@@ -199,12 +199,39 @@ def write_json(document: object, path: Path) -> Path:
 
 
 def read_json(path: str | Path) -> object:
-    """Read a JSON file; if it is not JSON, the error names the line."""
+    """Read a JSON file; if it is not JSON, the error names the line. A name that is given twice is refused."""
     path = existing(path)
+    return parse_json(read_bytes(path), path.name)
+
+
+def parse_json(content: bytes | str, name: str) -> object:
+    """JSON as the standard has it: no NaN, no member twice, no text that cannot be written again.
+
+    >>> parse_json(b'{"a": 1, "a": 2}', "results.json")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: results.json: cannot be read as JSON (the member 'a' is there twice)
+    """
     try:
-        document: object = json.loads(path.read_bytes())
+        document: object = json.loads(content, object_pairs_hook=_members, parse_constant=_no_number)
+        if (b"\\u" if isinstance(content, bytes) else "\\u") in content:  # type: ignore[operator]
+            json.dumps(document, ensure_ascii=False).encode()  # which refuses lone surrogates
     except json.JSONDecodeError as error:
-        raise TadropedgeError(f"{path.name}:{error.lineno}: not JSON: {error.msg}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise TadropedgeError(f"{path.name}: cannot be read as JSON ({error})") from error
+        raise TadropedgeError(f"{name}:{error.lineno}: not JSON: {error.msg}") from error
+    except MemoryError as error:
+        raise NotEnoughMemoryError(f"{name}: there is not enough memory to read it") from error
+    except (ValueError, RecursionError) as error:
+        raise TadropedgeError(f"{name}: cannot be read as JSON ({error})") from error
     return document
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TadropedgeError(f"the member {show(twice, typed=False)} is there twice")
+    return members
+
+
+def _no_number(word: str) -> object:
+    raise TadropedgeError(f"{word} is no number")

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tadropedge import Graph, TadropedgeError
+from tadropedge.arrays import checked_csr
 from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
-from tadropedge.data.features import checked_csr, csr_tensor, row_normalized
+from tadropedge.data.features import csr_tensor, row_normalized, summed
 
 # Six nodes in a row, two classes, the last node without a label.
 LABELS = torch.tensor([0, 1, 0, 1, 0, -1])
@@ -146,7 +147,7 @@ def test_parts_that_are_no_matrix(indices, indptr, shape):
 
 
 def test_parts_in_any_order_are_sorted():
-    matrix = checked_csr(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3]), (1, 3), "x")
+    matrix = summed(checked_csr(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3]), (1, 3), "x"))
     assert matrix.toarray().tolist() == [[2, 0, 4]]
     assert matrix.indices.tolist() == [0, 2]
 

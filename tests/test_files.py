@@ -1,4 +1,6 @@
 import gzip
+import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -87,10 +89,12 @@ def test_headers_and_comments(tmp_path, text, edges, nodes):
 
 
 def test_long_integers_are_the_same_ids_with_and_without_weights(tmp_path):
-    for text in ("1234567890123456789 7\n", "1234567890123456789 7 0.5\n"):
+    for weight in ("", " 0.5"):
         file = tmp_path / "edges.txt"
-        file.write_text(text)
-        assert Graph.from_file(file).node_ids == ("1234567890123456789", "7")
+        file.write_text(f"1234567890123456789 7{weight}\n")
+        assert Graph.from_file(file).node_ids == (7, 1234567890123456789)
+        file.write_text(f"12345678901234567890 7{weight}\n")  # beyond 64 bits
+        assert Graph.from_file(file).node_ids == ("12345678901234567890", "7")
 
 
 def test_options_apply_to_npz_too(tmp_path):
@@ -159,10 +163,10 @@ def test_missing_file_and_words_for_numbers(tmp_path):
 def test_npz_is_never_unpickled(tmp_path):
     file = tmp_path / "hostile.npz"
     np.savez(file, edge_index=np.array([print, print], dtype=object))
-    with pytest.raises(TadropedgeError, match=r"not an \.npz file of plain arrays"):
+    with pytest.raises(TadropedgeError, match=r"edge_index holds Python objects, which are not unpickled"):
         Graph.from_file(file)
     np.savez(file, features=np.ones(3))
-    with pytest.raises(TadropedgeError, match=r"expected an array 'edge_index' .* found features"):
+    with pytest.raises(TadropedgeError, match=r"expected an array 'edge_index' .* found 'features'"):
         Graph.from_file(file)
 
 
@@ -176,3 +180,77 @@ def test_damaged_arrays_and_oversized_fields_are_one_line(tmp_path):
     for name in ("torn.npz", "half.npz", "wide.csv"):
         with pytest.raises(TadropedgeError, match=name):
             Graph.from_file(tmp_path / name)
+
+
+def test_numpy_is_given_no_characters_that_crash_it(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(np, "loadtxt", lambda lines, **_: given.extend(lines))
+    file = tmp_path / "edges.txt"
+    file.write_text("1 2\n3 \U0005ebb7\n", encoding="utf-8")
+    assert Graph.from_file(file).node_ids == ("1", "2", "3", "\U0005ebb7")
+    assert all(line.isascii() for line in given)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("1234567890123456789,5\n5,6\n", (5, 6, 1234567890123456789)),
+        ("+1 2\n3 4\n", (1, 2, 3, 4)),
+        ("1 2\n+1 4\n", (1, 2, 4)),
+        ("+1 2 0.5\n1 4 0.5\n", (1, 2, 4)),
+        ("99999999999999999999 5\n5 6\n", ("5", "6", "99999999999999999999")),
+        ("5 6\n1_000 2\n", ("1_000", "2", "5", "6")),
+        ("from,to\n5,6\n", (5, 6)),
+        ("a,b\n5,6\n", (5, 6)),
+        ("'=1+1',b\n'' ,c\n", ("''", "=1+1'", "b", "c")),
+    ],
+)
+def test_what_looks_like_a_number_is_never_lost(text, ids, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text(text)
+    assert Graph.from_file(file).node_ids == ids
+
+
+@pytest.mark.parametrize("name", ["1_000", "1e3", "0x10", "1.5", "2nd"])
+def test_a_first_line_that_may_be_an_edge_is_not_guessed_at(name, tmp_path):
+    file = tmp_path / "edges.csv"
+    file.write_text(f"{name},2\n3,4\n")
+    with pytest.raises(TadropedgeError, match=r"edges.csv:1: .* say whether this line names the columns"):
+        Graph.from_file(file)
+    assert Graph.from_file(file, header=True).node_ids == (3, 4)
+    assert Graph.from_file(file, header=False).node_ids == tuple(sorted((name, "2", "3", "4")))
+
+
+def test_paths_that_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path, words in (
+        ("a\0b.csv", "cannot read .*null"),
+        ("a" * 5000, "cannot read .* name too long"),
+        ("a\ud800.csv", "cannot read .*surrogates"),
+        (tmp_path, "is a folder, expected a file"),
+        (tmp_path / "pipe.csv", "is a pipe or a device, expected a file"),
+        ("/dev/zero", "is a pipe or a device, expected a file"),
+        (3, "expected the path of a file, got int 3"),
+    ):
+        with pytest.raises(TadropedgeError, match=f"(?i){words}"):
+            Graph.from_file(path)
+
+
+def test_an_array_is_no_larger_than_its_file(tmp_path):
+    text = b"{'descr': '<i8', 'fortran_order': False, 'shape': (2, 500000000000), }\n"
+    with zipfile.ZipFile(tmp_path / "g.npz", "w") as archive:
+        archive.writestr("edge_index.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with pytest.raises(
+        TadropedgeError, match=r"said to have shape \(2, 500000000000\), which is 8,000,000,000,000 bytes"
+    ):
+        Graph.from_file(tmp_path / "g.npz")
+
+
+@pytest.mark.parametrize("block", [b"1" * 2**20, b"\n" * 2**20], ids=["a long line", "blank lines"])
+def test_a_packed_file_that_fills_the_memory(block, tmp_path):
+    file = tmp_path / "edges.csv.gz"
+    with gzip.open(file, "wb", compresslevel=1) as stream:
+        for _ in range(70):
+            stream.write(block)
+    with pytest.raises(TadropedgeError, match="too long"):
+        Graph.from_file(file)

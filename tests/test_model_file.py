@@ -185,6 +185,13 @@ def rewrite(folder, numbers=None, **changes):
         ({"dataset_name": 3}, "dataset_name must be a text"),
         ({"class_names": "abc"}, "class_names must be a list, got 'abc'"),
         ({"kept": {"val_loss": "low"}}, "kept.val_loss must be a number, got 'low'"),
+        ({"kept": {"val_accuracy": float("nan")}}, "NaN is no number"),
+        ({"kept": {"val_accuracy": None}}, "kept.val_accuracy must be a number, got None"),
+        ({"kept": {"test_accuracy": 1.5}}, r"kept.test_accuracy must be in \[0, 1\], got 1.5"),
+        ({"kept": {"val_loss": -1}}, "kept.val_loss must be at least 0, got -1.0"),
+        ({"kept": {"luck": 1}}, "unknown value of a kept model 'luck'"),
+        ({"class_names": ["a", "b"]}, "expected 4 class_names, got 2"),
+        ({"class_names": ["a", "b", "c", "\ud800"]}, "surrogate"),
     ],
 )
 def test_settings_that_do_not_fit(tmp_path, changes, message):

@@ -87,11 +87,12 @@ def test_equal_weights_protect_nothing_and_a_given_gamma_is_taken():
 
 
 def test_the_csv_gives_odd_names_back(tmp_path):
-    called = ["#a", 'quo"te', "with, comma", "naïve – 数", "=1+1", "z z"]
-    low, high = [0, 1, 2, 3, 4], [1, 2, 3, 4, 5]
+    called = ["#a", 'quo"te', "with, comma", "naïve – 数", "=1+1", "z z", "@SUM(A1)", "'+cmd|' /C calc'!A0", "-5"]
+    low, high = range(len(called) - 1), range(1, len(called))
     lines = ((called[i].replace('"', '""'), called[j].replace('"', '""')) for i, j in zip(low, high, strict=True))
     source = tmp_path / "edges.csv"
-    source.write_text("".join(f'"{i}","{j}"\n' for i, j in lines), encoding="utf-8")
+    guarded = {name: f"'{name}" for name in called if name.lstrip("'")[0] in "=+@"}
+    source.write_text("".join(f'"{guarded.get(i, i)}","{guarded.get(j, j)}"\n' for i, j in lines), encoding="utf-8")
     graph = Graph.from_file(source)
     assert set(graph.node_ids) == set(called)
     scored = solve(graph, "aggregate", {"q": 2})
@@ -101,7 +102,7 @@ def test_the_csv_gives_odd_names_back(tmp_path):
         rows = list(csv.reader(stream))
     assert rows[0] == ["source", "target", "weight", *(f"keep_{name}" for name in keep)]
     expected = {
-        frozenset((graph.node_ids[i], graph.node_ids[j])): weight
+        frozenset(guarded.get(graph.node_ids[end], graph.node_ids[end]) for end in (i, j)): weight
         for i, j, weight in zip(*graph.pairs.tolist(), scored.values.tolist(), strict=True)
     }
     assert {frozenset(row[:2]): float(row[2]) for row in rows[1:]} == expected

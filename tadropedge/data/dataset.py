@@ -10,7 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_integer, check_seed, lookup
+from tadropedge.arrays import structure_fault
+from tadropedge.errors import TadropedgeError, check_device, check_integer, check_seed, check_text, lookup
 from tadropedge.graph import Graph
 
 PARTS = ("train", "val", "test")
@@ -94,6 +95,7 @@ def random_split(
     (2, 1, 2)
     """
     check_integer("per_class", per_class, least=1)
+    num_classes(labels)
     order, classes = _shuffled(labels, seed)
     counts = np.bincount(classes)
     if counts.min() < per_class:
@@ -102,6 +104,23 @@ def random_split(
         )
     train = np.concatenate([order[classes == kind][:per_class] for kind in range(len(counts))])
     return _cut(np.concatenate((train, order[~np.isin(order, train)])), (len(train), num_val, num_test))
+
+
+def num_classes(labels: Tensor) -> int:
+    """The number of classes 0 … C − 1; there are no more of them than labels, or somebody numbered them otherwise.
+
+    >>> num_classes(torch.tensor([0, 2, 1])), num_classes(torch.tensor([-1, -1]))
+    (3, 0)
+    >>> num_classes(torch.tensor([0, 2_000_000_000]))
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: a label is 2000000000, but there are only 2 labels: number the classes from 0
+    """
+    most = int(labels.max()) if labels.numel() else -1
+    if most >= labels.numel():
+        raise TadropedgeError(
+            f"a label is {most}, but there are only {labels.numel()} labels: number the classes from 0"
+        )
+    return most + 1
 
 
 def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0) -> Split:
@@ -223,6 +242,10 @@ def _check_features(features: Tensor, graph: Graph, level: str) -> None:
         raise TadropedgeError(
             f"features have shape {list(features.shape)}: expected {expected} with N = {graph.num_nodes} nodes"
         )
+    if sparse:
+        parts = features.crow_indices(), features.col_indices(), features.values().numel()
+        if fault := structure_fault(*parts, features.shape):
+            raise TadropedgeError(f"features are not a CSR matrix of shape {list(features.shape)}: {fault}")
     values = features.values() if sparse else features
     wrong = (~torch.isfinite(values)).nonzero()
     if wrong.numel():
@@ -241,8 +264,10 @@ def _check_labels(dataset: Dataset, one: str) -> None:
             f"labels must be int64 of shape [{count}], one for each of the {count} {one}s, "
             f"got {labels.dtype} of shape {list(labels.shape)}"
         )
-    if classes < 2:
+    if check_integer("num_classes", classes, least=0) < 2:
         raise TadropedgeError(f"num_classes must be at least 2, got {classes}")
+    if classes > count:
+        raise TadropedgeError(f"num_classes is {classes}, but there are only {count} {one}s, and each class needs one")
     wrong = ((labels < -1) | (labels >= classes)).nonzero()
     if wrong.numel():
         place = int(wrong[0])
@@ -251,3 +276,5 @@ def _check_labels(dataset: Dataset, one: str) -> None:
         )
     if dataset.class_names is not None and len(dataset.class_names) != classes:
         raise TadropedgeError(f"expected {classes} class_names, got {len(dataset.class_names)}")
+    for name in dataset.class_names or ():
+        check_text("a class", name)

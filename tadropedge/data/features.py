@@ -1,4 +1,4 @@
-"""Feature matrices: CSR parts that are checked before anything multiplies by them, and row normalisation."""
+"""Sparse feature matrices, from their parts and back, and row normalisation."""
 
 from __future__ import annotations
 
@@ -11,32 +11,12 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from tadropedge.arrays import checked_csr, plain_array
 from tadropedge.errors import TadropedgeError
 from tadropedge.pattern import INT32_LIMIT
 from tadropedge.sparse import hush_beta_warning
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
-
-
-def checked_csr(
-    values: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: npt.NDArray[Any], shape: Any, name: str
-) -> sp.csr_matrix:
-    """A SciPy CSR matrix from its parts, or an error that says what is wrong with ``name``.
-
-    Sparse products trust the indices they are given, so one that points outside would read foreign memory.
-
-    >>> checked_csr(np.ones(1), np.array([5]), np.array([0, 1]), (1, 3), "x")
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: x: not a CSR matrix of shape (1, 3) (indices must be < 3)
-    """
-    try:
-        shape = tuple(int(length) for length in shape)
-        matrix = sp.csr_matrix((values, indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)
-        matrix.sum_duplicates()  # also sorts the columns of each row
-    except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise TadropedgeError(f"{name}: not a CSR matrix of shape {shape} ({error})") from error
-    return matrix
 
 
 def csr_from_parts(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> sp.csr_matrix | None:
@@ -45,7 +25,13 @@ def csr_from_parts(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> sp.cs
     if not set(names) <= set(arrays):
         return None
     values, indices, indptr, shape = (arrays[name] for name in names)
-    return checked_csr(values, indices, indptr, np.atleast_1d(shape), prefix)
+    return summed(checked_csr(values, indices, indptr, np.atleast_1d(shape), prefix))
+
+
+def summed(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """``matrix`` itself, its repeated entries summed and the columns of each row sorted."""
+    matrix.sum_duplicates()
+    return matrix
 
 
 def as_float32(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
@@ -55,6 +41,7 @@ def as_float32(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: x must hold real numbers, got <U1
     """
+    values = plain_array(values, name)
     if values.dtype.kind not in "fiub":
         raise TadropedgeError(f"{name} must hold real numbers, got {values.dtype}")
     with np.errstate(over="ignore"):

@@ -15,7 +15,6 @@ unpickled but tensors and the classes that make up a ``Data``: a hostile file ca
 
 from __future__ import annotations
 
-import pickle
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -24,21 +23,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.data.dataset import PARTS, Dataset, Split, random_split
+from tadropedge.arrays import checked_parts, plain_array, whole_numbers
+from tadropedge.data.dataset import PARTS, Dataset, Split, num_classes, random_split
 from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
 from tadropedge.data.tables import read_table
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.files import existing
+from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
 from tadropedge.graph import Graph
+from tadropedge.memory import check_room
 from tadropedge.sparse import hush_beta_warning
 
 NUM_VAL, NUM_TEST = 500, 1000  # of a random split, where there are enough nodes
-# What torch.load raises for files that are none of its own.
-BROKEN = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, ValueError, AttributeError, OSError, EOFError)
+SPARSE = {f"{name}_{part}" for name in ("x", "adj") for part in CSR_PARTS}
+ARRAYS = GRAPH_ARRAYS | MATRIX_ARRAYS | SPARSE | {"x", "y", *PARTS}  # what is read of an .npz file
+SAVED = {"edge_index", "edge_weight", "x", "y", *(f"{name}_mask" for name in PARTS)}  # and of a Data
+PLAIN_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+PLAIN_TYPES |= {torch.float16, torch.float32, torch.float64}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,7 @@ def load_file(
             graph=contents.graph,
             features=row_normalized(contents.features) if normalize else contents.features,
             labels=contents.labels,
-            num_classes=int(contents.labels.max()) + 1 if contents.labels.numel() else 0,
+            num_classes=num_classes(contents.labels),
             level="node",
             split=_split(contents, split, per_class, seed),
             class_names=contents.class_names,
@@ -112,17 +115,15 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
 
 
 def _read_arrays(path: Path) -> Contents:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (ValueError, TypeError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise TadropedgeError(f"{path.name}: not an .npz file of plain arrays ({error})") from error
+    arrays, found = read_arrays(path, ARRAYS)
 
     def graph(nodes: int) -> Graph:
         adjacency = csr_from_parts(arrays, "adj")
         if adjacency is not None:
             return Graph.from_scipy(adjacency)
-        return Graph.from_file(path, num_nodes=None if "num_nodes" in arrays else nodes)
+        known = array_graph(arrays, found, path.name)
+        count = known.num_nodes if known.num_nodes is not None else nodes
+        return Graph.from_edge_index(known.edge_index, count, known.weight)
 
     return _from_arrays(arrays, graph)
 
@@ -136,14 +137,12 @@ def _from_arrays(arrays: Mapping[str, Any], graph: Callable[[int], Graph], suffi
     features = torch.from_numpy(as_float32(np.atleast_1d(arrays["x"]), "x")) if sparse is None else csr_tensor(sparse)
     if "y" not in arrays:
         raise TadropedgeError(f"expected labels: an array 'y', found {found}")
-    labels = np.atleast_1d(arrays["y"])
-    if labels.dtype.kind not in "iu":
-        raise TadropedgeError(f"y must hold whole numbers, got {labels.dtype}")
+    labels = whole_numbers(np.atleast_1d(arrays["y"]), "y")
     nodes = features.shape[0]
     return Contents(
         graph=graph(nodes),
         features=features,
-        labels=torch.from_numpy(labels.astype(np.int64)),
+        labels=torch.from_numpy(labels.copy()),
         split=own_split({name + suffix: arrays.get(name + suffix) for name in PARTS}, nodes),
     )
 
@@ -167,7 +166,9 @@ def own_split(parts: Mapping[str, Any], num_nodes: int) -> Split | None:
 
 def _indices(name: str, part: Any, num_nodes: int) -> Tensor:
     try:
-        indices = torch.as_tensor(part)
+        indices = part if isinstance(part, Tensor) else torch.as_tensor(plain_array(part, name))
+    except TadropedgeError:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise TadropedgeError(f"{name} must be node indices or a mask, got {type(part).__name__}") from error
     if indices.is_floating_point() or indices.is_complex():
@@ -184,10 +185,25 @@ def _read_saved(path: Path) -> Contents:
     for name in ("edge_index", "x", "y"):
         if not isinstance(values.get(name), Tensor):
             raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
+    for name, value in values.items():
+        if isinstance(value, Tensor) and name in SAVED:
+            _check_tensor(name, value)
     labels = values["y"][:, 0] if values["y"].dim() == 2 and values["y"].shape[1] == 1 else values["y"]
     arrays = {**values, "y": labels.numpy(), **_feature_arrays(values["x"])}
     arcs, weight = values["edge_index"], values.get("edge_weight")
     return _from_arrays(arrays, lambda nodes: Graph.from_edge_index(arcs, nodes, weight), "_mask")
+
+
+def _check_tensor(name: str, value: Tensor) -> None:
+    """A tensor of plain numbers on the CPU; one entry may stand for many (``expand``), if memory can hold them all."""
+    dense = value.layout is torch.strided
+    numbers = value.dtype in PLAIN_TYPES and value.device.type == "cpu" and not value.is_quantized
+    if not (dense or name == "x") or not numbers or value.is_conj() or value.is_neg():
+        raise TadropedgeError(
+            f"{name} must be a plain dense tensor, got {value.layout} of {value.dtype} on {value.device}"
+        )
+    if dense:
+        check_room(2 * value.numel() * value.element_size(), f"{name} of shape {list(value.shape)}")
 
 
 def _saved(path: Path) -> dict[str, Any]:
@@ -201,12 +217,15 @@ def _saved(path: Path) -> dict[str, Any]:
     before = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     admitted = torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
+    _check_packed(path)
     try:
         with admitted, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files that are refused a moment later
             data = torch.load(path, map_location="cpu", weights_only=True)
         found = dict(data.to_dict()) if isinstance(data, Data) else None
-    except BROKEN as error:
+    except TadropedgeError:
+        raise
+    except Exception as error:  # torch.load raises almost anything for files that are none of its own
         lines = str(error).splitlines() or [type(error).__name__]
         reason = next((line.strip() for line in lines if "WeightsUnpickler error" in line), lines[0])
         raise TadropedgeError(f"not a saved torch_geometric Data of plain tensors ({reason[:160]})") from error
@@ -217,8 +236,19 @@ def _saved(path: Path) -> dict[str, Any]:
     return found
 
 
+def _check_packed(path: Path) -> None:
+    """``torch.save`` packs nothing, so a file that unpacks to more than it is was made to fill the memory."""
+    with readable(path, "a saved torch_geometric Data"):
+        if not zipfile.is_zipfile(path):
+            return
+        with zipfile.ZipFile(path) as archive:
+            size, there = sum(member.file_size for member in archive.infolist()), path.stat().st_size
+    if size > there:
+        raise TadropedgeError(f"not a saved torch_geometric Data: {there:,} bytes are said to unpack to {size:,}")
+
+
 def _feature_arrays(x: Tensor) -> dict[str, Any]:
-    """Dense, or the parts of a CSR matrix. A file may hold any indices, so SciPy checks them before use."""
+    """Dense, or the parts of a CSR matrix. A file may hold any indices, so they are checked before use."""
     if x.dim() != 2 or x.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
         raise TadropedgeError(f"x must be dense, COO or CSR of shape [N, F], got {x.layout} of shape {list(x.shape)}")
     if x.layout is torch.strided:
@@ -226,9 +256,6 @@ def _feature_arrays(x: Tensor) -> dict[str, Any]:
     if x.layout is torch.sparse_csr:
         parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
     else:
-        try:
-            matrix = sp.coo_matrix((x._values().numpy(), tuple(x._indices().numpy())), shape=tuple(x.shape)).tocsr()
-        except (ValueError, TypeError) as error:
-            raise TadropedgeError(f"x: not a COO matrix of shape {list(x.shape)} ({error})") from error
+        matrix = checked_parts("coo", (x._values().numpy(), *x._indices().numpy()), tuple(x.shape), "x")
         parts = (matrix.data, matrix.indices, matrix.indptr)
     return {f"x_{name}": part for name, part in zip(CSR_PARTS, (*parts, tuple(x.shape)), strict=True)}

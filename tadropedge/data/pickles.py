@@ -10,17 +10,19 @@ from __future__ import annotations
 import collections
 import io
 import pickle
+import pickletools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.data.features import checked_csr
+from tadropedge.arrays import checked_csr
+from tadropedge.data.features import summed
 from tadropedge.errors import TadropedgeError
+from tadropedge.files import read_bytes, readable
 
 KINDS = ("i4", "i8", "f4", "f8")  # the element types that are read
-BROKEN = (pickle.UnpicklingError, EOFError, LookupError, ValueError, TypeError, AttributeError, MemoryError)
 
 
 class Said:
@@ -69,17 +71,30 @@ class PlainUnpickler(pickle.Unpickler):
 
 def read_pickle(path: Path) -> Any:
     """Read one pickle: containers as they are, arrays and matrices as NumPy and SciPy objects."""
+    content = read_bytes(path)
     try:
-        said = PlainUnpickler(io.BytesIO(path.read_bytes()), encoding="latin1").load()
-        if not isinstance(said, SaidMatrix):
-            return _array(said)
-        values, indices, indptr = (_array(said.state[part]) for part in ("data", "indices", "indptr"))
-        return checked_csr(values, indices, indptr, said.state["_shape"], path.name)
+        with readable(path, "a pickle of plain arrays"):
+            _check_memo(content)
+            said = PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
+            if not isinstance(said, SaidMatrix):
+                return _array(said)
+            values, indices, indptr = (_array(said.state[part]) for part in ("data", "indices", "indptr"))
+            return summed(checked_csr(values, indices, indptr, said.state["_shape"], path.name))
     except TadropedgeError as error:
         text = str(error)
         raise TadropedgeError(text if text.startswith(path.name) else f"{path.name}: {text}") from error
-    except BROKEN as error:
-        raise TadropedgeError(f"{path.name}: not a pickle of plain arrays ({error})") from error
+
+
+def _check_memo(content: bytes) -> None:
+    """Refuse a pickle that numbers more objects than it can hold: Python makes room for all numbers up to the largest.
+
+    >>> _check_memo(b"Nr" + bytes([255] * 4) + b".")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: object 4294967295 of a file of 7 bytes
+    """
+    for code, argument, _ in pickletools.genops(content):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(content):
+            raise TadropedgeError(f"object {argument} of a file of {len(content)} bytes")
 
 
 def _array(said: Any) -> Any:

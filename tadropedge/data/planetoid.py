@@ -25,8 +25,8 @@ from torch import Tensor
 from tadropedge.data.dataset import Dataset, Split, random_split
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
-from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.files import existing
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.files import existing, read_bytes
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress
 
@@ -181,13 +181,14 @@ def _one_hot(path: Path) -> npt.NDArray[Any]:
         raise TadropedgeError(f"{path.name}: expected a matrix of one-hot labels, got {type(labels).__name__}")
     if not (np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()):
         row = int(((labels == 1).sum(axis=1) != 1).argmax())
-        raise TadropedgeError(f"{path.name}: row {row} is not one-hot: {labels[row].tolist()}")
+        raise TadropedgeError(f"{path.name}: row {row} is not one-hot: {show(labels[row].tolist(), typed=False)}")
     return labels
 
 
 def _test_index(path: Path) -> npt.NDArray[np.int64]:
+    content = read_bytes(path)
     try:
-        index = np.array([int(line) for line in path.read_text(encoding="utf-8").split()], dtype=np.int64)
+        index = np.array([int(line) for line in content.decode().split()], dtype=np.int64)
     except (ValueError, OverflowError) as error:
         raise TadropedgeError(f"{path.name}: expected one node on each line ({error})") from error
     if not len(index):
@@ -202,7 +203,7 @@ def _graph(path: Path) -> Graph:
     nodes = [*neighbours, *(other for others in neighbours.values() for other in others)]
     if not all(type(node) is int and 0 <= node < len(neighbours) for node in nodes):
         wrong = next(node for node in nodes if type(node) is not int or not 0 <= node < len(neighbours))
-        raise TadropedgeError(f"{path.name}: nodes run from 0 to {len(neighbours) - 1}, got {wrong!r}")
+        raise TadropedgeError(f"{path.name}: nodes run from 0 to {len(neighbours) - 1}, got {show(wrong, typed=False)}")
     arcs = [(node, other) for node, others in neighbours.items() for other in others]
     return Graph.from_edge_index(np.array(arcs, dtype=np.int64).reshape(-1, 2).T, num_nodes=len(neighbours))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError
-from tadropedge.files import INTEGER, existing, read_edge_list, readable_text, table_cells
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.files import NUMBER_LIKE, as_integers, existing, read_edge_list, readable_text, table_cells
 from tadropedge.graph import Graph
 
 UNKNOWN = ("", "-1")  # a node without a label
@@ -33,13 +33,14 @@ def read_table(path: Path, nodes: Path, header: bool | None) -> tuple[Graph, Nod
 
     Every node of the edge list must be in the table; nodes of the table without an edge are isolated.
     """
-    table, edges = read_node_table(nodes, header=header), read_edge_list(path)
+    table = read_node_table(nodes, header=header)
+    edges = read_edge_list(path, integers=isinstance(table.ids[0], int))
     place = {node: number for number, node in enumerate(table.ids)}
-    names = edges.ids if isinstance(table.ids[0], int) else tuple(str(node) for node in edges.ids)
-    missing = [name for name in names if name not in place]
+    missing = [name for name in edges.ids if name not in place]
     if missing:
-        raise TadropedgeError(f"{path.name} names the node {missing[0]!r}, which {nodes.name} does not list")
-    number = np.array([place[name] for name in names], dtype=np.int64)
+        name = show(missing[0], typed=False)
+        raise TadropedgeError(f"{path.name} names the node {name}, which {nodes.name} does not list")
+    number = np.array([place[name] for name in edges.ids], dtype=np.int64)
     return replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids), table
 
 
@@ -47,7 +48,7 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
     """Read a table of nodes; blank lines and lines that start with ``#`` or ``%`` are skipped.
 
     The first column is the id of the node, the last its label, the columns between are numbers. ``header=None`` skips
-    a first line that has no number in those columns. Labels are any words: classes are numbered in the order of
+    a first line of words alone: none looks like a number. Labels are any words: classes are numbered in the order of
     numbers, or of the alphabet. An empty label, or −1, stands for none.
     """
     path = existing(path)
@@ -56,21 +57,29 @@ def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTabl
     labels: list[str] = []
     with readable_text(path):
         table = table_cells(path, (3, None), "at least 3 columns (id, features, label)")
-        if header is None:  # a first line without a number where features stand
-            header = bool(table) and all(cell and _number(cell) is None for cell in table[0][1][1:-1])
+        if header is None:  # a first line of words alone
+            header = bool(table) and not any(_like_number(cell) for cell in table[0][1]) and all(table[0][1][1:-1])
         for number, (node, *features, label) in table[int(header) :]:
             where = f"{path.name}:{number}"
             if not node:
                 raise TadropedgeError(f"{where}: empty node id")
             if first_line.setdefault(node, number) != number:
-                raise TadropedgeError(f"{where}: node {node!r} was given on line {first_line[node]} already")
+                raise TadropedgeError(
+                    f"{where}: node {show(node, typed=False)} was given on line {first_line[node]} already"
+                )
             rows.append(_features(features, where))
             labels.append(label)
     if not rows:
         raise TadropedgeError(f"{path.name}: no nodes in the file")
-    integers = all(INTEGER.fullmatch(name) for name in first_line)
-    ids = tuple(int(name) for name in first_line) if integers else tuple(first_line)
+    numbers = as_integers(list(first_line))
+    if numbers is not None and len(set(numbers)) < len(numbers):
+        raise TadropedgeError(f"{path.name}: a node is given twice (as integers, 7, 007 and +7 are one id)")
+    ids = tuple(numbers) if numbers is not None else tuple(first_line)
     return NodeTable(ids, np.stack(rows), *_classes(labels, path.name))
+
+
+def _like_number(cell: str) -> bool:
+    return bool(NUMBER_LIKE.match(cell)) or _number(cell) is not None
 
 
 def _number(cell: str) -> float | None:
@@ -86,7 +95,7 @@ def _features(cells: list[str], where: str) -> npt.NDArray[np.float32]:
         row = np.array(numbers, dtype=np.float64).astype(np.float32)
     for place in np.flatnonzero(~np.isfinite(row)):
         wanted = "a number" if numbers[place] is None else "a finite number"
-        raise TadropedgeError(f"{where}: feature {place + 1} is {cells[place]!r}, expected {wanted}")
+        raise TadropedgeError(f"{where}: feature {place + 1} is {show(cells[place], typed=False)}, expected {wanted}")
     return row
 
 
@@ -95,7 +104,7 @@ def _classes(labels: list[str], name: str) -> tuple[npt.NDArray[np.int64], tuple
     known = {label for label in labels if label not in UNKNOWN}
     if not known:
         raise TadropedgeError(f"{name}: no node has a label in the last column")
-    integers = all(INTEGER.fullmatch(label) for label in known)
-    names = sorted(known, key=int) if integers else sorted(known)
+    numbers = as_integers(list(known))
+    names = sorted(known) if numbers is None else [name for _, name in sorted(zip(numbers, known, strict=True))]
     number = {label: place for place, label in enumerate(names)}
     return np.array([number.get(label, -1) for label in labels], dtype=np.int64), tuple(names)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from tadropedge.errors import cannot_write
+from tadropedge.errors import TadropedgeError, cannot_write
 from tadropedge.files import make_folder, sync_folder
 from tadropedge.fingerprint import fingerprint
 from tadropedge.paper.item import Bench
@@ -40,6 +40,21 @@ class Earlier:
     trained_on: list[str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of a journal: a piece of a recipe and a seed with its ``rows``, or a lap of a ``preset``."""
+
+    name: str
+    seconds: float
+    place: str
+    phase: str = "measuring"
+    preset: str | None = None
+    recipe: str | None = None
+    seed: int | None = None
+    data: str = ""
+    rows: list[dict[str, Any]] | None = None
+
+
 class Journal:
     """Seconds by part and phase, machines, and finished pieces, summed over all runs of an item."""
 
@@ -56,7 +71,7 @@ class Journal:
         lines = list(_lines(self.path))
         for line in lines:
             self._take(line)
-        if any("rows" in line and "data" not in line for line in lines):
+        if any(line.rows is not None and not line.data for line in lines):
             log.warning(
                 "'%s' holds measurements of an older version, which did not note their data: they are not used",
                 self.path,
@@ -101,24 +116,24 @@ class Journal:
         except OSError as error:
             raise cannot_write(self.path, error) from error
         # As it will be read, so that a run gives what it would give after a restart.
-        self._take(json.loads(content))
+        self._take(build(Line, json.loads(content), self.path.name))
 
-    def _take(self, line: dict[str, Any]) -> None:
+    def _take(self, line: Line) -> None:
         """Count a line: a piece of this recipe and seed, or a lap of this preset."""
-        part, phase = line["name"], line.get("phase", "measuring")
-        if "rows" in line:
-            mine = (line["recipe"], line["seed"]) == (self.bench.recipe.fingerprint, self.bench.seed)
-            piece = part, line.get("data", "")
+        part = line.name
+        if line.rows is not None:
+            mine = (line.recipe, line.seed) == (self.bench.recipe.fingerprint, self.bench.seed)
+            piece = part, line.data
             if not mine or piece in self._pieces:
                 return
-            self._pieces[piece] = line["rows"]
+            self._pieces[piece] = line.rows
             part = part.partition("/")[0]
-        elif line["preset"] != self.bench.recipe.preset:
+        elif line.preset != self.bench.recipe.preset:
             return
         phases = self.seconds.setdefault(part, {})
-        phases[phase] = round(phases.get(phase, 0.0) + line["seconds"], 3)
-        if line["place"] not in self.trained_on:
-            self.trained_on.append(line["place"])
+        phases[line.phase] = round(phases.get(line.phase, 0.0) + line.seconds, 3)
+        if line.place not in self.trained_on:
+            self.trained_on.append(line.place)
 
 
 def workplace(device: str) -> str:
@@ -126,12 +141,15 @@ def workplace(device: str) -> str:
     return f"{machine(device)}; torch {torch.__version__}; commit {commit()}"
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Line]:
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         digest, _, content = line.partition(" ")
-        if digest == _digest(content):
-            yield json.loads(content)
+        if digest == _digest(content):  # so nothing was cut short: what is wrong now was made so
+            try:
+                yield build(Line, json.loads(content), f"{path.name}:{number}")
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise TadropedgeError(f"{path.name}:{number}: not JSON ({error})") from error
 
 
 def _digest(content: str) -> str:

@@ -7,6 +7,8 @@ import io
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that spreadsheets compute
+
 
 @dataclass(frozen=True)
 class Table:
@@ -45,5 +47,22 @@ def csv_lines(rows: Iterable[Iterable[object]], quoted: bool = False) -> bytes:
     """Lines of a csv file; ``quoted`` puts all words in quotation marks, so that every name comes back as it was."""
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL, lineterminator="\n")
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    writer.writerows(map(inert, row) for row in rows)
+    return text.getvalue().encode(errors="backslashreplace")  # a lone surrogate has no bytes
+
+
+def inert(cell: object) -> object:
+    """A text that a spreadsheet would compute begins with an apostrophe instead, so that it is shown as it is.
+
+    Numbers stay, also those in texts. ``Graph.from_file`` takes the apostrophe off again.
+
+    >>> inert("=HYPERLINK(1)"), inert("'=1"), inert("-0.5"), inert(-0.5), inert("a=1")
+    ("'=HYPERLINK(1)", "''=1", '-0.5', -0.5, 'a=1')
+    """
+    if not isinstance(cell, str) or cell.lstrip("'")[:1] not in COMPUTED:
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

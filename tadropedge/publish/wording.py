@@ -105,19 +105,6 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def size(count: float) -> str:
-    """A number of bytes.
-
-    >>> size(512), size(2_500_000), size(13e9), size(8e15)
-    ('512 B', '2.5 MB', '13.0 GB', '8000.0 TB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
 def shown(value: object) -> str:
     """Any JSON value as a few words.
 

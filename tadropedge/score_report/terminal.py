@@ -10,9 +10,10 @@ from rich.console import Group
 from rich.table import Table as Shown
 from rich.text import Text
 
+from tadropedge.memory import size
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import terminal_table
-from tadropedge.publish.wording import short, size, span
+from tadropedge.publish.wording import short, span
 from tadropedge.score_report.summary import label
 from tadropedge.spectrum import Step
 

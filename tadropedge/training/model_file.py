@@ -8,6 +8,7 @@ are in place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -20,12 +21,12 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import TadropedgeError, cannot_write, show
+from tadropedge.errors import TadropedgeError, cannot_write, check_text, lookup, show
 from tadropedge.files import existing, sync_folder, write_atomic
 from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
-from tadropedge.training.config import Architecture, Outcome, Trial, network_settings
+from tadropedge.training.config import METRICS, Architecture, Outcome, Trial, network_settings
 from tadropedge.training.laboratory import make_task
 from tadropedge.typed import Within, build, plain, read_json, write_json
 
@@ -52,6 +53,16 @@ class Settings:
         self.architecture.settings_of(self.trial)
         if self.num_nodes is None and self.architecture.network(self.trial.method)[1].level == "graph":
             raise TadropedgeError("num_nodes of a graph-level model must be a whole number of at least 1, got None")
+        for name, value in self.kept.items():
+            lookup("value of a kept model", name, dict.fromkeys(METRICS))
+            most = 1 if name.endswith("accuracy") else math.inf
+            if not 0 <= value <= most:  # NaN is neither
+                wanted = "in [0, 1]" if most == 1 else "at least 0"
+                raise TadropedgeError(f"kept.{name} must be {wanted}, got {value}")
+        if self.class_names is not None and len(self.class_names) != self.num_classes:
+            raise TadropedgeError(f"expected {self.num_classes} class_names, got {len(self.class_names)}")
+        for class_name in self.class_names or ():
+            check_text("a class", class_name)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -212,12 +223,11 @@ def _bring_up_to_date(table: dict[str, Any]) -> None:
 
 def _tensors(numbers: bytes, path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, read without running anything."""
-    from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
         return load(numbers)
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a header may say anything of types and places
         raise TadropedgeError(f"{path}: not a safetensors file ({error})") from error
 
 
