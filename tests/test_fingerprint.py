@@ -30,7 +30,7 @@ from tadropedge.registry import NETWORKS
 from tadropedge.scores.aggregate import Aggregate
 from tadropedge.scores.effective import Effective
 from tadropedge.scores.solve import InParts
-from tadropedge.training.config import Architecture, Trial, plug_ins
+from tadropedge.training.config import Architecture, plug_ins
 from tadropedge.training.laboratory import Laboratory, data_fingerprints
 
 
@@ -564,8 +564,3 @@ def test_transforms_are_told_apart_by_code_and_numbers(monkeypatch):
     assert len({repr(one) for one in shown}) == len(shown)
     assert repr(AddScore(scored)) == repr(AddScore(scored))
     assert repr(AddScore(Callable(object()))) != repr(AddScore(Callable(object())))
-
-
-def test_a_trial_is_no_setting():
-    """Trials have studies of their own, which are checked setting by setting: see ``Ledger.holds``."""
-    assert print_of(Trial()) == print_of(Trial()) != print_of(Trial(gamma=0.1))
