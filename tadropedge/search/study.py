@@ -169,8 +169,9 @@ take the old setting, or another name or storage
 
     def _check_settings(self, settings: Mapping[str, object]) -> None:
         space = {f"space.{name}": entry for name, entry in self.space.table().items()}
-        head = {"fingerprint": VERSION, "method": self.method, **plug_ins(self.method)}
-        wanted = json.loads(json.dumps({**head, **settings, **space}))  # as it will be read back
+        head = {"method": self.method, **plug_ins(self.method)}
+        table = {**head, **settings, **space, "fingerprint": VERSION}
+        wanted = json.loads(json.dumps(table))  # as it will be read back
         stored = self._study.user_attrs.get("settings")
         if stored is None:
             if self._study.get_trials(deepcopy=False):
