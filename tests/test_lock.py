@@ -57,11 +57,9 @@ def holding(folder, let_go=lambda: False):
 @kinds
 def test_a_second_process_is_told_whom_it_would_wait_for(flock, tmp_path):
     running = holding(tmp_path / "out")
-    pattern = (
-        rf"^'{re.escape(str(tmp_path / 'out'))}' is in use by process {running.pid} on {os.uname().nodename} \(since "
-    )
+    words = f"'{tmp_path / 'out'}' is in use by process {running.pid} on {os.uname().nodename} (since "
     try:
-        with pytest.raises(TadropedgeError, match=pattern) as caught, locked(tmp_path / "out"):
+        with pytest.raises(TadropedgeError, match=re.escape(words)) as caught, locked(tmp_path / "out"):
             pass
         assert "--wait" in str(caught.value)
         assert "\n" not in str(caught.value)
@@ -141,7 +139,7 @@ def test_a_child_does_not_keep_the_lock_of_its_dead_parent(tmp_path):
         os.kill(int(number.read_text()), signal.SIGKILL)
 
 
-def test_a_number_that_was_given_to_another_process_fools_nobody(tmp_path):
+def test_a_number_that_was_given_to_another_process_fools_nobody():
     assert Owner(pid=1).alive() is False  # it is there, but was not born when we were
     assert Owner(pid=2**22 + 1).alive() is False
     assert Owner(pid=2**70).alive() is False
@@ -159,9 +157,7 @@ def test_a_lock_from_another_machine_is_left_alone(flock, tmp_path):
 
 
 @kinds
-@pytest.mark.parametrize(
-    "rubbish", [b"", b"\0" * 9000, b"{", b"[]", b'{"pid": 1}', b'{"pid": "x", "host": 3}', b"\xff"]
-)
+@pytest.mark.parametrize("rubbish", [b"", b"\0" * 9000, b"{", b"[]", b'{"pid": "x"}', b'{"host": 3}', b"\xff"])
 def test_rubbish_in_a_lock_file_is_taken_over(flock, rubbish, tmp_path):
     (tmp_path / NAME).write_bytes(rubbish)
     with locked(tmp_path):

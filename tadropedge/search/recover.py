@@ -28,8 +28,7 @@ from tadropedge.search.study import is_whole, quiet
 
 CREATE_STUDY, CREATE_TRIAL = 0, 4  # operations of a journal
 TABLES = [table for table in BaseModel.metadata.sorted_tables if table.name != "version_info"]
-LARGEST = 10**7  # no id of ours is as large
-SMALLEST_ROW = 16  # bytes of a database per row: bounds the ids where the largest cannot be read
+SMALLEST_ROW = 16  # bytes of a database per row: bounds the ids, of which the largest may be damaged, too
 # What a driver or a parser says of a row that is damaged.
 UNREADABLE = (sqlite3.Error, ValueError, LookupError, TypeError, AssertionError, optuna.exceptions.OptunaError)
 
@@ -105,10 +104,10 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _rows(base: sqlite3.Connection, table: sa.Table, most: int) -> Iterator[dict[str, Any]]:
     """The rows of a table that can be read, one by one: a damaged page takes only its own rows with it."""
     with suppress(sqlite3.Error):  # the page with the last rows is damaged, or all of the table
-        most = next(base.execute(f"select max(rowid) from {table.name} not indexed"))[0] or 0
+        most = min(next(base.execute(f"select max(rowid) from {table.name} not indexed"))[0] or 0, most)
     names = [column.name for column in table.c]
     query = f"select {', '.join(names)} from {table.name} not indexed where rowid = ?"
-    for number in range(1, min(most, LARGEST) + 1):
+    for number in range(1, most + 1):
         with suppress(*UNREADABLE):
             for values in base.execute(query, (number,)):
                 row = dict(zip(names, values, strict=True))
