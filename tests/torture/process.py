@@ -125,9 +125,11 @@ def _child(
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # whatever happens, this is no second parent
+            os._exit(code)
 
 
 def _wait(child: int, deadline: float) -> int | None:
