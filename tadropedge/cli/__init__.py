@@ -29,6 +29,8 @@ app = typer.Typer(
 for command in (compare_command, report_command, reproduce_command, train_command, weights_command):
     app.command(command.__name__.removesuffix("_command"))(command)
 
+RESERVE = 2**22  # bytes that are given back to say that there are none left
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -47,9 +49,12 @@ def main(
 
 def run() -> None:
     """Run the command line; bad input is one line and exit code 2."""
+    reserve = None
     try:
+        reserve = bytearray(RESERVE)
         app()
     except Exception as error:
+        del reserve
         known = isinstance(error, TadropedgeError)
         if not known and ran_out(error):  # the last net: whatever it was doing, in whatever words
             error = not_enough(error, "this command", "a smaller graph or network, or more memory, may do")
