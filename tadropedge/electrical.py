@@ -76,7 +76,7 @@ def sketch(
     columns = min(COLUMNS, rows)
     edges = len(block.edges)
     # Incidence, Laplacian and coarse graphs; the vectors of conjugate gradients; one piece of edges.
-    need = 220 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
+    need = 150 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
     check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
     incidence = _weighted_incidence(block)
     solve = laplacian_solver(block.sparse_laplacian("combinatorial"), device)

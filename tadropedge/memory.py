@@ -108,6 +108,8 @@ def ran_out(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
+    if isinstance(error, SystemError):  # Python had no memory left to make a MemoryError
+        return (free_bytes() or LARGE) < LARGE
     text = f"{type(error).__name__}: {error}".lower()
     return any(words in text for words in SAID)
 

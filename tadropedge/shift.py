@@ -300,6 +300,8 @@ def _largest_of_tridiagonal(alphas: list[Tensor], betas: list[Tensor]) -> Tensor
     diagonal = torch.stack(alphas, dim=-1)
     side = torch.stack(betas, dim=-1) if betas else diagonal[..., :0]
     size = diagonal.shape[-1]
-    rows = zip(diagonal.reshape(-1, size).cpu().numpy(), side.reshape(-1, size - 1).cpu().numpy(), strict=True)
+    count = diagonal[..., 0].numel()  # not −1: a matrix of one number has no side
+    flat = (part.reshape(count, -1 if part.numel() else 0).cpu().numpy() for part in (diagonal, side))
+    rows = zip(*flat, strict=True)
     tops = [eigvalsh_tridiagonal(d, e, select="i", select_range=(size - 1, size - 1))[0] for d, e in rows]
     return diagonal.new_tensor(tops).view(diagonal.shape[:-1])

@@ -31,6 +31,8 @@ app = typer.Typer(
 for command in (compare_command, recover_command, report_command, reproduce_command, train_command, weights_command):
     app.command(command.__name__.removesuffix("_command"))(command)
 
+RESERVE = 2**22  # bytes that are given back to say that there are none left
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -49,7 +51,9 @@ def main(
 
 def run() -> None:
     """Run the command line; bad input is one line and exit code 2. SIGTERM is Ctrl-C: what is finished is kept."""
+    reserve = None
     try:
+        reserve = bytearray(RESERVE)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         app()
     except KeyboardInterrupt:
@@ -57,6 +61,7 @@ def run() -> None:
     except TadropedgeError as error:
         _refuse(str(error))
     except Exception as error:
+        del reserve
         if ran_out(error):  # the last net: whatever it was doing, in whatever words
             _refuse(str(not_enough(error, "this command", "a smaller graph or network, or more memory, may do")))
         if not isinstance(error, OSError):

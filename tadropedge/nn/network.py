@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, check_integer, lookup
 from tadropedge.graph import Graph
+from tadropedge.memory import shortage
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Noise
@@ -26,6 +27,7 @@ from tadropedge.shift import shift_operator
 Value = bool | int | float | str
 Shapes = dict[str, tuple[int, ...]]
 
+THREADS_NEED = 2**30  # bytes of address space, for the stacks and heaps of some threads
 COPIES = 14  # activations, gradients and temporaries of one layer that live at once
 
 
@@ -217,13 +219,11 @@ class Network:
                     start[key] = torch.full(shape, constant)
             return start
 
-        try:
+        if len(seeds) == 1 or shortage(THREADS_NEED):  # Python may wait forever for a thread that found no memory
+            starts = list(map(drawn, seeds))
+        else:
             with ThreadPoolExecutor() as pool:  # hundreds of large draws, each on its own generator
                 starts = list(pool.map(drawn, seeds))
-        except RuntimeError as error:
-            if "can't start new thread" not in str(error):
-                raise
-            starts = list(map(drawn, seeds))  # there is no memory for another stack
         return {key: torch.stack([start[key] for start in starts]).to(device) for key in shapes}
 
     def running(self, trials: int, device: torch.device) -> Parameters:
