@@ -2,7 +2,7 @@
 
 A replicate **collapsed** if its number (the paired difference, or the accuracy of a method without a reference) lies
 below the median of all replicates by more than one point and by more than 8 robust standard deviations, each 1.4826
-times the median distance to the median (or, where more than half of the numbers are equal, 1.2533 times the mean
+times the median distance to the median (or, where more than half of the numbers are equal, half of the mean
 distance). Of S ≥ 6 normal replicates that flags one in at most 1 % of runs, and the others cannot hide a collapse, as
 they would in the standard deviation. A replicate is **clean** if it finished and did not collapse.
 """
@@ -31,7 +31,7 @@ def collapsed(numbers: Array) -> npt.NDArray[np.bool_]:
         return np.zeros(len(numbers), dtype=bool)
     middle = np.median(known)
     distances = np.abs(known - middle)
-    deviation = 1.4826 * np.median(distances) or 1.2533 * distances.mean()
+    deviation = 1.4826 * np.median(distances) or 0.5 * distances.mean()
     return np.asarray(numbers < middle - max(FAR * deviation, POINT) - 1e-9)
 
 

@@ -74,13 +74,13 @@ def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> d
     for method, used in complete.items():
         values = np.where(used, accuracy[method], np.nan)
         worst = int(np.nanargmin(values))
+        lost = int(collapsed(tested.get(method, values)).sum())
         members: dict[str, object] = {"worst": float(values[worst]), "worst_replicate": worst + 1}
         if method in tested:
             place = list(tested).index(method)
             mine = {name: float(column[place]) for name, column in p_values.items()}
             members |= mine | _of_differences(tested[method], len(tested))
-            members["warnings"] = _warnings(tested[method], mine)
-        lost = int(collapsed(tested.get(method, values)).sum())
+            members["warnings"] = _warnings(tested[method], mine, lost)
         members |= {"collapses": lost, "collapse_rate": largest_rate(lost, int(used.sum()))}
         found[method] = Evidence(**members)  # type: ignore[arg-type]
     return found
@@ -128,14 +128,15 @@ def usual_skewness(count: int) -> float:
     return float(np.interp(count, SIZES, SKEWED)) if count <= SIZES[-1] else 2.576 * float(np.sqrt(6 / count))
 
 
-def _warnings(gaps: Array, p_values: Mapping[str, float]) -> tuple[str, ...]:
+def _warnings(gaps: Array, p_values: Mapping[str, float], lost: int) -> tuple[str, ...]:
     """Why a reader should look at the replicates of a method, in words that follow its name and a colon."""
     counts, mean, _ = moments(gaps)
     count, skew = int(counts), float(skewness(gaps))
-    said = []
+    said = [f"collapsed in {lost} of {count} replicates"] if lost else []
     if abs(skew) > (usual := usual_skewness(count)):
         tail = "a few replicates far below the others" if skew < 0 else "a few replicates far above the others"
-        said.append(f"skewed, {tail} (skewness {skew:+.1f}; {count} normal ones stay within ±{usual:.1f})")
+        sign = "−" if skew < 0 else "+"
+        said.append(f"skewed, {tail} (skewness {sign}{abs(skew):.1f}; {count} normal ones stay within ±{usual:.1f})")
     t, flip, skewed = (p_values[name] for name in ("t_p_value", "sign_flip_p_value", "skewed_p_value"))
     if len({p <= ALPHA for p in (t, flip, skewed)}) > 1:
         word = "better" if mean > 0 else "worse"

@@ -97,15 +97,12 @@ def raised(gaps: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((holm(p_values) <= ALPHA).any(axis=-1))
 
 
-def false_alarms(seeds: int, methods: int) -> list[tuple[str, float, bool]]:
-    """Each null in words, its measured rate of false alarms, and whether that is within 5 % everywhere.
-
-    The rates are those measured at the nearest number of replicates and of methods; see :func:`nearest`.
-    """
+def false_alarms(seeds: int, methods: int) -> dict[str, float]:
+    """The rate of false alarms under each null, as measured at the :func:`nearest` replicates and methods."""
     table = _measured()
     seeds, methods = nearest(seeds, methods)
     row, column = table["seeds"].index(seeds), table["methods"].index(methods)
-    return [(null.words, table["rates"][name][row][column], null.held) for name, null in NULLS.items()]
+    return {name: table["rates"][name][row][column] for name in NULLS}
 
 
 def nearest(seeds: int, methods: int) -> tuple[int, int]:

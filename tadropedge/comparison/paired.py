@@ -77,8 +77,8 @@ def without_skew(t: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
     size = np.maximum(count, 3).astype(np.float64)
     error = np.sqrt(6 * size * (size - 1) / ((size - 2) * (size + 1) * (size + 3)))
     k, part = np.minimum(skew - error, 0.0), t / np.sqrt(size)
-    made: Array = np.sqrt(size) * (part + k * part**2 / 3 + k**2 * part**3 / 27 + k / (6 * size))
-    return made
+    made = np.sqrt(size) * (part + k * part**2 / 3 + k**2 * part**3 / 27 + k / (6 * size))
+    return np.minimum(made, t)  # the cubic overtakes t where T > 9 / |k|
 
 
 def sign_flip_p_values(values: Array, reference: Array) -> Array:

@@ -144,14 +144,15 @@ def honest_rows(
 def judge(
     accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]
 ) -> tuple[dict[str, Honest], dict[str, Evidence]]:
-    """The rows of a comparison and the evidence behind them: decided by three tests that must agree.
+    r"""The rows of a comparison and the evidence behind them: decided by three tests that must agree.
 
     The tests are those of ``paired.deciding_p_values``: together they also hold where differences are skewed or tied.
 
     >>> gains = [0.010, 0.012, 0.008, 0.011, 0.009, 0.010, 0.012, 0.008, 0.011, 0.009]
     >>> rows, evidence = judge({"cdf": [0.8 + gain for gain in gains]}, {"cdf": [0.8] * 10})
-    >>> rows["cdf"].verdict
-    'cdf is better than DropEdge by 1.00 ± 0.11 points; these 10 replicates cannot exclude a collapse in 26 % of runs'
+    >>> print(*rows["cdf"].verdict.split("; "), sep=";\n")
+    cdf is better than DropEdge by 1.00 ± 0.11 points;
+    these 10 replicates cannot exclude a collapse in up to 26 % of runs
     """
     arrays, references = _checked(accuracy, reference)
     rows, evidence = honest_rows(arrays, references, deciding_p_values), gathered(arrays, references)
@@ -215,7 +216,7 @@ def _limits(rows: Mapping[str, Honest], evidence: Mapping[str, Evidence]) -> lis
     if better:
         rate = percent(max(one.collapse_rate for one in better.values()), 0)
         many = counted({rows[method].seeds for method in better}, "replicate")
-        clauses.append(f"these {many} cannot exclude a collapse in {rate} % of runs")
+        clauses.append(f"these {many} cannot exclude a collapse in up to {rate} % of runs")
     few = [method for method, one in evidence.items() if rows[method].seeds < (one.fewest_seeds or 0)]
     if few and len(few) == sum(row.p_value is not None for row in rows.values()):
         many = counted({rows[method].seeds for method in few}, "replicate")
