@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tadropedge.comparison.nulls import NULLS
 from tadropedge.comparison.results import read_results
 from tadropedge.publish.tables import markdown
 from tadropedge.publish.wording import percent, plus_minus, span
@@ -306,6 +307,42 @@ def spaces() -> str:
     return page(["attempt", *map(" ".join, cases)], rows, (0,), [from_docs("spaces-citeseer.json")])
 
 
+FALSE_ALARMS = "false-alarms.json"
+
+
+def false_alarms() -> str:
+    """How often equal methods are called better or worse: the largest rate over all numbers of methods."""
+    found: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    for row in load(FALSE_ALARMS)["nulls"]:
+        found.setdefault(row["null"], {}).setdefault(row["seeds"], []).append(row)
+    rows = [
+        [NULLS[name].words, *(_both(rates, "false_alarms") for rates in by_seeds.values())]
+        for name, by_seeds in found.items()
+    ]
+    largest = max(row["error"] for row in load(FALSE_ALARMS)["nulls"])
+    notes = [f"in per cent, ± {100 * largest:.1f} or less", from_docs(FALSE_ALARMS)]
+    return page(["differences are", *(f"{seeds} seeds" for seeds in next(iter(found.values())))], rows, (0,), notes)
+
+
+def power() -> str:
+    """How often a true difference of one of four methods is found."""
+    found: dict[int, dict[float, list[dict[str, Any]]]] = {}
+    for row in load(FALSE_ALARMS)["power"]:
+        if row["methods"] == 4:
+            found.setdefault(row["seeds"], {})[row["effect"]] = [row]
+    rows = [[str(seeds), *(_both(one, "found") for one in by.values())] for seeds, by in found.items()]
+    effects = [f"{effect:g} σ" for effect in next(iter(found.values()))]
+    return page(["seeds", *effects], rows, (), ["in per cent", from_docs(FALSE_ALARMS)])
+
+
+def _both(rows: Sequence[dict[str, Any]], name: str) -> str:
+    """The largest share in per cent, and in brackets that of the t-test."""
+    ours, alone = (max(row[key] for row in rows) for key in (name, "t_test_alone"))
+    return (
+        f"{100 * ours:.1f} ({100 * alone:.0f})" if name == "false_alarms" else f"{100 * ours:.0f} ({100 * alone:.0f})"
+    )
+
+
 PLACES = {
     "README.md": {
         "cora": cora,
@@ -317,6 +354,7 @@ PLACES = {
     "docs/method.md": {"accuracy": accuracy},
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
     "docs/reproduction.md": {"spaces": spaces},
+    "docs/statistics.md": {"false-alarms": false_alarms, "power": power},
     "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},
 }
 

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol, Results
-from tadropedge.comparison.statistics import Honest, honest_rows
+from tadropedge.comparison.statistics import Honest, judge
 
 GAINS = {
     "original": -0.004,
@@ -58,7 +58,8 @@ def comparison(dataset: str = "cora", gains: dict[str, float] = GAINS, seeds: in
     if "effective-cdf" in accuracy:
         accuracy["effective-cdf"][3] = np.nan
     rows = []
-    for method, judged in honest_rows(accuracy, reference).items():
+    honests, evidence = judge(accuracy, reference)
+    for method, judged in honests.items():
         p = random.uniform(0.05, 0.95, trials)
         found = 0.86 + gains[method] - 0.06 * (p - 0.7) ** 2 + random.normal(0, 0.01, trials)
         points = [KeepProbPoint(x, y) for x, y in zip(p, found, strict=True)] if method != "original" else []
@@ -69,6 +70,7 @@ def comparison(dataset: str = "cora", gains: dict[str, float] = GAINS, seeds: in
                 laplacian=None if method in ALONE else "combinatorial",
                 paper_protocol=PaperProtocol(float(np.nanmax(found)), trials),
                 honest=judged,
+                evidence=evidence.get(method),
                 settings={}
                 if method == "original"
                 else {"keep_prob": 0.7, "learning_rate": 0.005, "normalization": "gcn"},

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tadropedge import TadropedgeError
 from tadropedge.comparison.report import render, table, write_report
-from tadropedge.comparison.results import PaperProtocol, Results, honest_label, judged, paper_label
+from tadropedge.comparison.results import PaperProtocol, Results, evidence_of, honest_label, judged, paper_label
 from tadropedge.comparison.statistics import verdict
 
 RESULTS = comparison()
@@ -25,7 +25,7 @@ def page():
 
 def test_the_verdict_stands_on_top_and_both_protocols_are_labelled(page):
     text = Page(page).text
-    said = verdict(judged(RESULTS.rows))
+    said = verdict(judged(RESULTS.rows), evidence_of(RESULTS.rows))
     assert said.startswith("cutoff is better than DropEdge by 0.")
     places = [
         text.index(words)
@@ -144,7 +144,7 @@ def test_the_terminal_shows_both_protocols_whole_in_eighty_columns():
         assert f" {row.method} {100 * row.paper_protocol.best_test:.2f} {100 * row.honest.mean:.2f} ± " in flat
     assert paper_label(RESULTS.rows) in flat
     assert honest_label(RESULTS.rows) in flat
-    assert verdict(judged(RESULTS.rows)) in flat
+    assert verdict(judged(RESULTS.rows), evidence_of(RESULTS.rows)) in flat
     assert "…" not in text
 
 
@@ -166,7 +166,7 @@ def test_a_browser_shows_the_verdict_and_every_method(page, tmp_path):
     path, picture = tmp_path / "report.html", tmp_path / "phone.png"
     path.write_text(page, encoding="utf-8")
     text = Page(browse(tmp_path, path, "--dump-dom")).text
-    assert verdict(judged(RESULTS.rows)) in text
+    assert verdict(judged(RESULTS.rows), evidence_of(RESULTS.rows)) in text
     assert all(f" {method} " in text for method in GAINS)
     browse(tmp_path, path, "--window-size=390,844", f"--screenshot={picture}")
     png = picture.read_bytes()

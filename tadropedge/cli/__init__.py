@@ -59,6 +59,7 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except TadropedgeError as error:
+        del reserve
         _refuse(str(error))
     except Exception as error:
         del reserve

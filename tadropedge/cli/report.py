@@ -63,10 +63,11 @@ def show(document: object, as_json: bool, words: Iterable[RenderableType]) -> No
 
 def show_comparison(results: Results, as_json: bool, *lines: str) -> None:
     """Print the rows of a comparison, then some lines."""
-    from tadropedge.comparison.report import table
+    from tadropedge.comparison.report import tables
     from tadropedge.comparison.results import as_document, grouped
 
-    show(as_document(results), as_json, chain(map(table, grouped(results.rows)), lines))
+    shown = chain.from_iterable(map(tables, grouped(results.rows)))
+    show(as_document(results), as_json, chain(shown, lines))
 
 
 def show_verdicts(document: Document, as_json: bool, *lines: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
 
+from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
-from tadropedge.comparison.statistics import honest_rows
+from tadropedge.comparison.statistics import Honest, judge
 from tadropedge.errors import check_integer, check_seed
 from tadropedge.method import Method
 from tadropedge.search.engine import Table, check_jobs, run_search
@@ -65,13 +66,18 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
             splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch,
             progress=partial(report, "retraining"),
         )  # fmt: skip
-    return make_rows(laboratory, table, fresh)
+    return make_rows(laboratory, table, fresh, *judge(fresh.accuracy, fresh.reference))
 
 
-def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates) -> list[MethodRow]:
-    """The two protocols side by side, method by method."""
+def make_rows(
+    laboratory: Laboratory,
+    table: Table,
+    fresh: Replicates,
+    judged: Mapping[str, Honest],
+    evidence: Mapping[str, Evidence] | None = None,
+) -> list[MethodRow]:
+    """The two protocols side by side, method by method; the fresh replicates were ``judged`` before."""
     best = paper(table)
-    judged = honest_rows(fresh.accuracy, fresh.reference)
     points = accuracy_by_keep_prob(table)
     architecture = laboratory.architecture
     return [
@@ -83,6 +89,7 @@ def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates) -> list[M
             laplacian=laboratory.laplacian,
             paper_protocol=PaperProtocol(best[method].test_accuracy, len(trials)),
             honest=judged[method],
+            evidence=(evidence or {}).get(method),
             settings=_chosen_settings(laboratory, fresh, method),
             convergence=_convergence(fresh.runs[method]),
             by_keep_prob=[KeepProbPoint(float(p), float(test)) for p, _, test in points.get(method, np.empty((0, 3)))],

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.comparison.results import MethodRow, judged, labelled, title
+from tadropedge.comparison.results import MethodRow, evidence_of, judged, labelled, title
 from tadropedge.files import write_atomic
 from tadropedge.publish import pictures
 from tadropedge.publish.pictures import WIDTH, Ends, colours, name
@@ -50,17 +50,31 @@ def differences(rows: Sequence[MethodRow]) -> Figure | None:
         if honest.difference is not None:
             ends = (honest.difference_low, honest.difference, honest.difference_high)
             dots[label] = (ends, pictures.COLOURS.get(honest.outcome or "", pictures.GREY))
-    return _dot_plot(dots, 0, "points above DropEdge with 95 % interval; grey: undecided")
+    single = {label: one.differences for label, one in evidence_of(rows).items() if one.differences}
+    words = "points above DropEdge with 95 % interval; grey: undecided" + (
+        "\nthin: single replicates" if single else ""
+    )
+    return _dot_plot(dots, 0, words, single)
 
 
-def _dot_plot(dots: Mapping[str, tuple[Ends, str]], dropedge: float | None, words: str) -> Figure | None:
-    """One line per label with its ends and colour; a dashed line, above the grid and below the dots, is DropEdge."""
+def _dot_plot(
+    dots: Mapping[str, tuple[Ends, str]],
+    dropedge: float | None,
+    words: str,
+    single: Mapping[str, Sequence[float]] | None = None,
+) -> Figure | None:
+    """One line per label with its ends and colour; a dashed line, above the grid and below the dots, is DropEdge.
+
+    The ``single`` numbers of a label are thin strokes on its line: one far from the others is seen.
+    """
     if not dots:
         return None
     figure = Figure(figsize=(WIDTH, 1.1 + 0.36 * len(dots)))
     axis = figure.subplots()
     pictures.lines(axis, [name(label) for label in dots], size=11)
-    for place, (ends, colour) in enumerate(dots.values()):
+    for place, (label, (ends, colour)) in enumerate(dots.items()):
+        strokes = [100 * number for number in (single or {}).get(label, ())]
+        axis.plot(strokes, [place] * len(strokes), "|", color=colour, markersize=11, markeredgewidth=0.8, alpha=0.6)
         pictures.dot(axis, place, ends, colour, markersize=7, markeredgecolor="white")
     if dropedge is not None:
         axis.axvline(100 * dropedge, color=pictures.QUIET, linewidth=1.1, linestyle=pictures.RULE, zorder=1.5)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tadropedge.comparison.figures import drawn, save_figures
+from tadropedge.comparison.nulls import NULLS, false_alarms, nearest
 from tadropedge.comparison.results import (
     MethodRow,
     Results,
     as_document,
+    evidence_of,
     grouped,
     honest_label,
     judged,
@@ -28,6 +30,10 @@ from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
 from tadropedge.publish.wording import NOTHING, counted, p_value, percent, plus_minus, points, shown
 
+BEHIND = (
+    *("method", "worst\naccuracy", "worst\ndifference", "collapsed", "could\ncollapse"),
+    *("finds\n(80 %)", "seeds\nfor half"),
+)
 BOTH = ("method", "best test\n(paper)", "accuracy\n(honest)", "difference\nto DropEdge", "p", "verdict")
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
 FILES = ("results.json", "results.csv", "report.html", "figures/")  # what write_all writes
@@ -64,14 +70,18 @@ def render(results: Results) -> str:
 
 def _group(rows: Sequence[MethodRow]) -> dict[str, object]:
     """What the page says of one dataset, backbone and depth."""
-    named, honest = labelled(rows), judged(rows)
+    named, honest, evidence = labelled(rows), judged(rows), evidence_of(rows)
+    tested = [one for one in honest.values() if one.p_value is not None]
     names = list(dict.fromkeys(name for row in rows for name in row.settings))
     return {
         "title": title(rows),
-        "verdict": verdict(honest),
+        "verdict": verdict(honest, evidence),
         "honest_label": honest_label(rows),
         "honest": honest,
-        "tested": counted(sum(one.p_value is not None for one in honest.values()), "method"),
+        "tested": counted(len(tested), "method"),
+        "behind": behind(rows),
+        "warnings": warnings(rows),
+        "nulls": _nulls(max(one.seeds for one in tested), len(tested)) if tested and evidence else None,
         "paper_label": paper_label(rows),
         "paper": {label: row.paper_protocol for label, row in named.items() if row.paper_protocol},
         "pictures": {name: embedded(picture) for name, picture in drawn(rows).items()},
@@ -82,6 +92,58 @@ def _group(rows: Sequence[MethodRow]) -> dict[str, object]:
     }
 
 
+def _nulls(seeds: int, methods: int) -> dict[str, object]:
+    """Rates of false alarms, measured nearest to this comparison: where 5 % is held, and where it is not."""
+    near, rates = nearest(seeds, methods), false_alarms(seeds, methods)
+    columns = ("null", "mean difference 0, and replicates are", "false alarms (%)")
+    where = f"{counted(near[0], 'replicate')} and {counted(near[1], 'method')}"
+    rows = {
+        one: [(name, NULLS[name].words, percent(rate, 1)) for name, rate in rates.items() if NULLS[name].held == one]
+        for one in (True, False)
+    }
+    held, unheld = (
+        Table(f"{words}, {where}", columns, rows[one], left=(0, 1))
+        for one, words in ((True, "5 % is held"), (False, "5 % is not always held"))
+    )
+    return {"where": where, "held": held, "unheld": unheld}
+
+
+def behind(rows: Sequence[MethodRow]) -> Table | None:
+    """What stands behind the verdicts of a group; ``None`` where nothing is known of it.
+
+    >>> behind([MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")]) is None
+    True
+    """
+    honest, cells = judged(rows), []
+    for label, one in evidence_of(rows).items():
+        worst = f"{percent(one.worst)} ({one.worst_replicate})"
+        gap = f"{points(one.worst_difference)} ({one.worst_difference_replicate})"
+        half = NOTHING if one.seeds_for_half is None else str(one.seeds_for_half)
+        cells.append(
+            (
+                *(label, worst, NOTHING if one.worst_difference is None else gap),
+                *(f"{one.collapses} of {honest[label].seeds}", f"≤ {percent(one.collapse_rate, 0)} %"),
+                *(points(one.detectable).removeprefix("+"), half),
+            )
+        )
+    return (
+        Table("what the replicates can and cannot show (in brackets: which replicate)", BEHIND, cells)
+        if cells
+        else None
+    )
+
+
+def warnings(rows: Sequence[MethodRow]) -> list[str]:
+    """Why a reader should look at the replicates, a line each."""
+    return [f"{label}: {words}" for label, one in evidence_of(rows).items() for words in one.warnings]
+
+
+def tables(rows: Sequence[MethodRow]) -> list[Shown]:
+    """What the terminal shows of one dataset, backbone and depth: both protocols, and what stands behind them."""
+    made = behind(rows)
+    return [table(rows), *([] if made is None else [terminal_table(made, below="\n".join(warnings(rows)))])]
+
+
 def table(rows: Sequence[MethodRow]) -> Shown:
     """Both protocols side by side in the terminal, for one dataset, backbone and depth, with 95 % intervals.
 
@@ -89,7 +151,7 @@ def table(rows: Sequence[MethodRow]) -> Shown:
     1
     """
     cells = [(label, *_both(row)) for label, row in labelled(rows).items()]
-    below = f"{paper_label(rows)}\n{honest_label(rows)}\n{verdict(judged(rows))}"
+    below = f"{paper_label(rows)}\n{honest_label(rows)}\n{verdict(judged(rows), evidence_of(rows))}"
     return terminal_table(Table(title(rows), BOTH, cells, left=(0, len(BOTH) - 1)), STYLES, below)
 
 

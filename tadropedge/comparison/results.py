@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
+from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.statistics import Honest
 from tadropedge.errors import TadropedgeError
 from tadropedge.files import write_atomic
@@ -54,7 +55,10 @@ class KeepProbPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRow:
-    """One method on one dataset with one backbone, under both protocols; ``settings`` were chosen on validation."""
+    """One method on one dataset with one backbone, under both protocols; ``settings`` were chosen on validation.
+
+    ``evidence`` stands behind the verdict; rows of version 0.1, which were decided by a t-test, have none.
+    """
 
     dataset: str
     backbone: str
@@ -63,6 +67,7 @@ class MethodRow:
     laplacian: str | None = None
     paper_protocol: PaperProtocol | None = None
     honest: Honest | None = None
+    evidence: Evidence | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     convergence: Convergence | None = None
     by_keep_prob: Sequence[KeepProbPoint] = ()
@@ -102,6 +107,11 @@ def labelled(rows: Sequence[MethodRow]) -> dict[str, MethodRow]:
 def judged(rows: Sequence[MethodRow]) -> dict[str, Honest]:
     """The honest part of each row that has one, by its label."""
     return {label: row.honest for label, row in labelled(rows).items() if row.honest}
+
+
+def evidence_of(rows: Sequence[MethodRow]) -> dict[str, Evidence]:
+    """The evidence of each row that has some, by its label."""
+    return {label: row.evidence for label, row in labelled(rows).items() if row.evidence}
 
 
 def title(rows: Sequence[MethodRow]) -> str:
@@ -151,7 +161,11 @@ def as_document(results: Results) -> dict[str, object]:
     >>> as_document(Results([row]))["compare"][0]["layers"]
     2
     """
-    return {"compare": plain(results.rows), "run": plain(results.run)}
+    rows = [
+        {name: part for name, part in row.items() if part is not None or name != "evidence"}  # as older versions wrote
+        for row in plain(results.rows)
+    ]
+    return {"compare": rows, "run": plain(results.run)}
 
 
 def parse(document: object, name: str = "results") -> Results:
@@ -178,15 +192,26 @@ def write_results(results: Results, path: str | Path) -> Path:
 
 
 def write_csv(results: Results, path: str | Path) -> Path:
-    """Write the rows as a flat table, without their curves and settings; what is not known stays empty."""
-    honest = [member.name for member in fields(Honest)]
-    columns = [*NAMED_BY, "paper_best_test", "paper_trials", *(f"honest_{name}" for name in honest)]
+    """Write the rows as a flat table, without their curves and settings; what is not known stays empty.
+
+    Where no row has evidence there are no columns for it.
+    """
+    rows = parse(as_document(results), Path(path).name).rows
+    parts: dict[str, list[str]] = {"honest": [member.name for member in fields(Honest)]}
+    if any(row.evidence for row in rows):
+        parts["evidence"] = [member.name for member in fields(Evidence) if member.name != "differences"]
+    columns = [*NAMED_BY, "paper_best_test", "paper_trials"]
+    columns += [f"{part}_{name}" for part, names in parts.items() for name in names]
     lines = (
         [
             *(getattr(row, name) for name in NAMED_BY),
             *(astuple(row.paper_protocol) if row.paper_protocol else (None, None)),
-            *(astuple(row.honest) if row.honest else (None,) * len(honest)),
+            *(_cell(getattr(getattr(row, part), name, None)) for part, names in parts.items() for name in names),
         ]
-        for row in parse(as_document(results), Path(path).name).rows
+        for row in rows
     )
     return write_atomic(Path(path), csv_bytes(columns, lines))
+
+
+def _cell(value: object) -> object:
+    return "; ".join(value) if isinstance(value, tuple) else value

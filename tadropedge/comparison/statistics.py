@@ -8,24 +8,25 @@ Accuracies are shares in [0, 1]; sentences speak of points, that is percentage p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
+from tadropedge.comparison.evidence import Evidence, gathered
+from tadropedge.comparison.paired import ALPHA, deciding_p_values, differences, holm, moments, paired_p_values
 from tadropedge.errors import TadropedgeError
-from tadropedge.publish.wording import gap, listed
+from tadropedge.publish.wording import counted, gap, listed, percent
 from tadropedge.typed import Count, Share
 
 Array = npt.NDArray[np.float64]
 Accuracies = Sequence[float] | Array
+Test = Callable[[Array, Array], Array]  # from values and references [S] to a p-value
 
 LEVEL = 0.95  # of every interval
-ALPHA = 0.05  # the chance, over all methods together, of calling an equal one better or worse
 MEANS, DIFFERENCES = ("mean", "low", "high"), ("difference", "difference_low", "difference_high", "p_value")
-ROUNDING = 1e-7  # accuracies are shares of fewer than ten million nodes: what is closer than this is equal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +51,8 @@ class Honest:
     """What the honest protocol says of one method: the ``honest`` part of a row of ``results.json``.
 
     ``seeds`` replicates were used; ``failed`` were left out because this method or its reference failed there.
-    ``p_value`` is corrected for the number of methods. What cannot be said is ``None``: the difference of a method
-    without a reference, and every number of a method with fewer than two replicates left.
+    ``p_value`` is corrected for the number of methods, and decides. What cannot be said is ``None``: the difference of
+    a method without a reference, and every number of a method with fewer than two replicates left.
     """
 
     mean: Share | None
@@ -94,7 +95,7 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    counts, means, errors = _moments(_vector("values", values))
+    counts, means, errors = moments(_vector("values", values))
     count, mean, error = int(counts), float(means), float(errors)
     if count < 2:
         raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
@@ -114,45 +115,12 @@ def paired_difference(values: Accuracies, reference: Accuracies) -> Difference:
     ours, theirs = _vector("values", values), _vector("reference", reference)
     if len(ours) != len(theirs):
         raise TadropedgeError(f"values and reference are paired, got {len(ours)} and {len(theirs)} replicates")
-    return Difference(**vars(mean_interval(_gaps(ours, theirs))), p_value=float(paired_p_values(ours, theirs)))
+    return Difference(**vars(mean_interval(differences(ours, theirs))), p_value=float(paired_p_values(ours, theirs)))
 
 
-def paired_p_values(values: Array, reference: Array) -> Array:
-    """The two-sided p-values ``[...]`` of many paired t-tests at once; ``values`` and ``reference`` are ``[..., S]``.
-
-    With d = values − reference, t = mean(d) / (s / √S) has S − 1 degrees of freedom. Where all d are equal there is no
-    s: if they are 0 then p = 1, otherwise p is 2 / 2^S, the chance of S equal signs, which does not call two lucky
-    replicates a discovery. NaN where fewer than two pairs are left.
-
-    >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
-    [1.0, 0.5]
-    """
-    count, mean, error = _moments(_gaps(values, reference))
-    t = np.abs(mean) / np.where(error > 0, error, 1.0)
-    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
-    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
-    return np.where(count < 2, np.nan, p_values)
-
-
-def holm(p_values: Accuracies) -> Array:
-    """Holm's correction of m p-values ``[..., m]``: the k-th smallest (from 0) times m − k, never falling, at most 1.
-
-    Whoever then calls those of at most 0.05 discoveries errs at all with a chance of at most 5 %.
-
-    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    values = np.asarray(p_values, dtype=np.float64)
-    if not bool(((values >= 0) & (values <= 1)).all()):
-        raise TadropedgeError(f"p_values must lie in [0, 1], got {values.tolist()}")
-    order = np.argsort(values, axis=-1, kind="stable")
-    scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
-    corrected = np.empty_like(values)
-    np.put_along_axis(corrected, order, np.minimum(np.maximum.accumulate(scaled, axis=-1), 1.0), axis=-1)
-    return corrected
-
-
-def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]) -> dict[str, Honest]:
+def honest_rows(
+    accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies], test: Test = paired_p_values
+) -> dict[str, Honest]:
     """One :class:`Honest` for each method, in the order given.
 
     ``accuracy[method] [S]`` holds test accuracies, replicate by replicate, NaN where a trial failed;
@@ -165,17 +133,35 @@ def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accu
     >>> rows["dropedge"].verdict is None
     True
     """
-    arrays = {method: _vector(method, values) for method, values in accuracy.items()}
-    references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
-    _check(arrays, references)
-    rows = {method: _uncorrected(values, references.get(method)) for method, values in arrays.items()}
+    arrays, references = _checked(accuracy, reference)
+    rows = {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
     tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
     for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
         rows[method] = replace(rows[method], p_value=float(p_value))
     return {method: replace(row, verdict=sentence(method, row)) for method, row in rows.items()}
 
 
-def sentence(method: str, row: Honest) -> str | None:
+def judge(
+    accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]
+) -> tuple[dict[str, Honest], dict[str, Evidence]]:
+    r"""The rows of a comparison and the evidence behind them: decided by three tests that must agree.
+
+    The tests are those of ``paired.deciding_p_values``: together they also hold where differences are skewed or tied.
+
+    >>> gains = [0.010, 0.012, 0.008, 0.011, 0.009, 0.010, 0.012, 0.008, 0.011, 0.009]
+    >>> rows, evidence = judge({"cdf": [0.8 + gain for gain in gains]}, {"cdf": [0.8] * 10})
+    >>> print(*rows["cdf"].verdict.split("; "), sep=";\n")
+    cdf is better than DropEdge by 1.00 ± 0.11 points;
+    these 10 replicates cannot exclude a collapse in up to 26 % of runs
+    """
+    arrays, references = _checked(accuracy, reference)
+    rows, evidence = honest_rows(arrays, references, deciding_p_values), gathered(arrays, references)
+    for method in evidence:
+        rows[method] = replace(rows[method], verdict=sentence(method, rows[method], evidence[method]))
+    return rows, evidence
+
+
+def sentence(method: str, row: Honest, evidence: Evidence | None = None) -> str | None:
     """What can be said of one method, or ``None`` where there was nothing to compare it with.
 
     >>> rows = honest_rows({"cdf": [0.83, 0.82, 0.85]}, {"cdf": [0.83, 0.83, 0.84]})
@@ -188,19 +174,24 @@ def sentence(method: str, row: Honest) -> str | None:
         case "failed":
             return f"{method} failed in {row.failed} of {row.seeds + row.failed} replicates"
         case "undecided":
-            return f"{method} cannot be told apart from DropEdge ({row.gap(signed=True)})"
+            said = f"{method} cannot be told apart from DropEdge ({row.gap(signed=True)})"
         case outcome:
-            return f"{method} is {outcome} than DropEdge by {row.gap()}"
+            said = f"{method} is {outcome} than DropEdge by {row.gap()}"
+    return "; ".join([said, *_limits({method: row}, {method: evidence} if evidence else {})])
 
 
-def verdict(rows: Mapping[str, Honest]) -> str:
+def verdict(rows: Mapping[str, Honest], evidence: Mapping[str, Evidence] | None = None) -> str:
     """One sentence for all methods: the better ones first, then the worse, the undecided and the failed.
 
-    It does not depend on the order of the methods.
+    With the ``evidence`` at hand it also says what the replicates cannot show. It does not depend on the order of the
+    methods.
 
     >>> accuracy = {"cdf": [0.83, 0.82, 0.85], "cutoff": [0.86, 0.86, 0.88]}
-    >>> verdict(honest_rows(accuracy, {"cdf": [0.83, 0.83, 0.84], "cutoff": [0.83, 0.83, 0.84]}))
+    >>> reference = {"cdf": [0.83, 0.83, 0.84], "cutoff": [0.83, 0.83, 0.84]}
+    >>> verdict(honest_rows(accuracy, reference))
     'cutoff is better than DropEdge by 3.33 ± 1.43 points; cdf cannot be told apart'
+    >>> print(verdict(*judge(accuracy, reference)))
+    cdf and cutoff cannot be told apart from DropEdge; 3 replicates are too few to tell any difference: take at least 7
     """
     groups: dict[str | None, list[str]] = {}
     for method in sorted(rows):
@@ -214,38 +205,46 @@ def verdict(rows: Mapping[str, Honest]) -> str:
         clauses.append(f"{listed(groups['undecided'])} cannot be told apart{'' if clauses else ' from DropEdge'}")
     if "failed" in groups:
         clauses.append(f"{listed(groups['failed'])} failed too often to be judged")
-    return "; ".join(clauses) or "no method was compared with DropEdge"
+    return "; ".join([*clauses, *_limits(rows, evidence or {})]) or "no method was compared with DropEdge"
 
 
-def _uncorrected(values: Array, reference: Array | None) -> Honest:
+def _limits(rows: Mapping[str, Honest], evidence: Mapping[str, Evidence]) -> list[str]:
+    """What the replicates cannot show: collapses of a method that is called better, or any difference at all."""
+    better = {method: evidence[method] for method in sorted(evidence) if rows[method].outcome == "better"}
+    seen = {method: one.collapses for method, one in better.items() if one.collapses}
+    clauses = [f"{method} collapsed in {many} of {rows[method].seeds} replicates" for method, many in seen.items()]
+    if better:
+        rate = percent(max(one.collapse_rate for one in better.values()), 0)
+        many = counted({rows[method].seeds for method in better}, "replicate")
+        clauses.append(f"these {many} cannot exclude a collapse in up to {rate} % of runs")
+    few = [method for method, one in evidence.items() if rows[method].seeds < (one.fewest_seeds or 0)]
+    if few and len(few) == sum(row.p_value is not None for row in rows.values()):
+        many = counted({rows[method].seeds for method in few}, "replicate")
+        least = max(evidence[method].fewest_seeds or 0 for method in few)
+        clauses.append(f"{many} are too few to tell any difference: take at least {least}")
+    return clauses
+
+
+def _uncorrected(values: Array, reference: Array | None, test: Test) -> Honest:
     """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
     used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
     count = int(used.sum())
     level = mean_interval(values[used]) if count > 1 else None
-    gap = paired_difference(values[used], reference[used]) if level and reference is not None else None
     numbers = {name: getattr(level, name, None) for name in MEANS}
-    numbers |= {name: getattr(gap, part, None) for name, part in zip(DIFFERENCES, (*MEANS, "p_value"), strict=True)}
+    gap, p_value = None, None
+    if level and reference is not None:
+        gap, p_value = mean_interval(differences(values, reference)), float(test(values, reference))
+    numbers |= {name: getattr(gap, part, p_value) for name, part in zip(DIFFERENCES, (*MEANS, "p_value"), strict=True)}
     return Honest(**numbers, seeds=count, verdict=None, failed=len(values) - count)
 
 
-def _gaps(values: Array, reference: Array) -> Array:
-    """Paired differences ``[..., S]``, exactly 0 where the two are equal up to rounding."""
-    gaps = values - reference
-    return np.where(np.abs(gaps) < ROUNDING, 0.0, gaps)
-
-
-def _moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
-    """Count, mean and s / √count of ``numbers [..., S]`` without their NaN, each ``[...]``.
-
-    Numbers that are equal up to rounding have exactly no spread; fewer than two have neither mean nor spread.
-    """
-    known = ~np.isnan(numbers)
-    count = known.sum(axis=-1)
-    enough = np.where(count < 2, np.nan, count)
-    mean = np.where(known, numbers, 0.0).sum(axis=-1) / enough
-    off = np.where(known, numbers - mean[..., None], 0.0)
-    error = np.sqrt((off**2).sum(axis=-1) / (enough - 1) / enough)
-    return count, mean, np.where(np.abs(off).max(axis=-1, initial=0.0) < ROUNDING, 0.0, error)
+def _checked(
+    accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    arrays = {method: _vector(method, values) for method, values in accuracy.items()}
+    references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
+    _check(arrays, references)
+    return arrays, references
 
 
 def _vector(name: str, values: Accuracies) -> Array:

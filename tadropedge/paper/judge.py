@@ -9,7 +9,8 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.comparison.statistics import ALPHA, Honest, holm, mean_interval, paired_difference
+from tadropedge.comparison.paired import ALPHA, holm
+from tadropedge.comparison.statistics import Honest, mean_interval, paired_difference
 from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Verdict
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, K, Measured

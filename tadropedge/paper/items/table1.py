@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from tadropedge.comparison.comparison import make_rows
 from tadropedge.comparison.results import PaperProtocol
-from tadropedge.comparison.statistics import Honest
+from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper.figures import tables as figures
@@ -202,7 +202,7 @@ def _rows(
 ) -> list[Result]:
     """The rows of a comparison beside the printed numbers, without their curves."""
     rows = []
-    for row in make_rows(search.laboratory, table, fresh):
+    for row in make_rows(search.laboratory, table, fresh, honest_rows(fresh.accuracy, fresh.reference)):
         assert row.paper_protocol is not None
         assert row.honest is not None
         printed = printed_accuracy(recipe, cell.dataset, cell.backbone, cell.layers, row.method)

@@ -1,0 +1,174 @@
+"""Tests of "the mean paired difference is zero", many at once, and the correction for asking many times.
+
+Three tests look at the same differences d = values − reference, S of them:
+
+* the paired **t-test**, right for normal differences;
+* the **sign-flip** test, exact for symmetric ones of any shape: if method and reference are alike in every respect,
+  their replicates could be exchanged, so every pattern of signs is equally likely;
+* a **t-test for skewed** differences: Hall's cubic transformation of t, with a skewness one standard error towards the
+  dangerous side, for the tail that would refute a difference is the one that few replicates do not show.
+
+A method is called better or worse if all three agree: the largest of the three p-values decides. What each of them
+and all of them together let through is measured by ``benchmarks/false_alarms.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr
+
+from tadropedge.errors import TadropedgeError
+
+Array = npt.NDArray[np.float64]
+Numbers = Sequence[float] | Array
+
+ALPHA = 0.05  # the chance, over all methods together, of calling an equal one better or worse
+ROUNDING = 1e-7  # accuracies are shares of fewer than ten million nodes: what is closer than this is equal
+EXACT = 16  # up to so many replicates all patterns of signs are tried, from there on as many random ones
+BLOCK = 2**11  # patterns, and tests, at once
+
+
+def deciding_p_values(values: Array, reference: Array) -> Array:
+    """The p-values ``[...]`` that decide, for ``values`` and ``reference`` ``[..., S]``: the largest of three tests.
+
+    >>> gains = np.array([[0.01, 0.02, 0.03, 0.02, 0.01, 0.02, 0.03, 0.02], [0.01, 0, -0.01, 0, 0.01, 0, -0.01, 0]])
+    >>> deciding_p_values(0.8 + gains, np.full((2, 8), 0.8)).round(4).tolist()
+    [0.0091, 1.0]
+    """
+    tests = (paired_p_values, skewed_p_values, sign_flip_p_values)
+    p_values: Array = np.maximum.reduce([test(values, reference) for test in tests])
+    return p_values
+
+
+def paired_p_values(values: Array, reference: Array) -> Array:
+    """The two-sided p-values ``[...]`` of many paired t-tests at once; ``values`` and ``reference`` are ``[..., S]``.
+
+    With d = values − reference, t = mean(d) / (s / √S) has S − 1 degrees of freedom. Where all d are equal there is no
+    s: if they are 0 then p = 1, otherwise p is 2 / 2^S, the chance of S equal signs, which does not call two lucky
+    replicates a discovery. NaN where fewer than two pairs are left.
+
+    >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
+    [1.0, 0.5]
+    """
+    return _t_test(*moments(differences(values, reference)))
+
+
+def skewed_p_values(values: Array, reference: Array) -> Array:
+    """The same for skewed differences, by :func:`without_skew`; 1 where two pairs are left, which have no skewness."""
+    gaps = differences(values, reference)
+    count, mean, error = moments(gaps)
+    t = without_skew(np.abs(mean) / np.where(error > 0, error, 1.0), np.sign(mean) * skewness(gaps), count)
+    p_values = np.where(error > 0, np.minimum(2 * stdtr(count - 1, -t), 1.0), _t_test(count, mean, error))
+    return np.where(count == 2, 1.0, p_values)
+
+
+def without_skew(t: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
+    """Hall's transformation of statistics ``t ≥ 0`` of means of ``count`` numbers with a sample skewness of ``skew``.
+
+    With T = t / √S and k the skewness that counts, it is √S (T + k T² / 3 + k² T³ / 27 + k / 6S), which grows with T.
+    k is ``skew`` less its standard error for normal numbers, and at most 0: skewness is never a reason to find more.
+
+    >>> without_skew(np.array([3.0, 3.0]), np.array([0.0, -1.0]), np.array([20, 20])).round(2).tolist()
+    [2.65, 2.04]
+    """
+    size = np.maximum(count, 3).astype(np.float64)
+    error = np.sqrt(6 * size * (size - 1) / ((size - 2) * (size + 1) * (size + 3)))
+    k, part = np.minimum(skew - error, 0.0), t / np.sqrt(size)
+    made = np.sqrt(size) * (part + k * part**2 / 3 + k**2 * part**3 / 27 + k / (6 * size))
+    return np.minimum(made, t)  # the cubic overtakes t where T > 9 / |k|
+
+
+def sign_flip_p_values(values: Array, reference: Array) -> Array:
+    """The share ``[...]`` of patterns of signs whose sum Σ ±d is at least as far from 0 as Σ d.
+
+    Up to 16 replicates these are all patterns, beyond that 2^15 random ones, always the same, and the one that was
+    seen. Zeros and pairs that are left out change nothing, so n others cannot give less than 2 / 2^n.
+
+    >>> sign_flip_p_values(np.array([0.5, 0.75, 0.5, 0.5]), np.array([0.25, 0.5, 0.0, 0.5])).item()
+    0.25
+    """
+    gaps = differences(values, reference)
+    flat = np.nan_to_num(gaps, nan=0.0).reshape(-1, gaps.shape[-1])
+    least = np.abs(flat.sum(axis=-1)) - 1e-9 * np.abs(flat).sum(axis=-1)  # sums of the same numbers, up to rounding
+    found = np.zeros(len(flat), dtype=np.int64)
+    patterns = 0
+    for signs in _patterns(flat.shape[-1]):
+        patterns += len(signs)
+        for start in range(0, len(flat), BLOCK):
+            part = slice(start, start + BLOCK)
+            found[part] += (np.abs(flat[part] @ signs.T) >= least[part, None]).sum(axis=-1)
+    p_values: Array = (found / patterns).reshape(gaps.shape[:-1])
+    return np.where((~np.isnan(gaps)).sum(axis=-1) < 2, np.nan, p_values)
+
+
+def holm(p_values: Numbers) -> Array:
+    """Holm's correction of m p-values ``[..., m]``: the k-th smallest (from 0) times m − k, never falling, at most 1.
+
+    Whoever then calls those of at most 0.05 discoveries errs at all with a chance of at most 5 %.
+
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        raise TadropedgeError(f"p_values must lie in [0, 1], got {values.tolist()}")
+    order = np.argsort(values, axis=-1, kind="stable")
+    scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
+    corrected = np.empty_like(values)
+    np.put_along_axis(corrected, order, np.minimum(np.maximum.accumulate(scaled, axis=-1), 1.0), axis=-1)
+    return corrected
+
+
+def differences(values: Array, reference: Array) -> Array:
+    """Paired differences ``[..., S]``, exactly 0 where the two are equal up to rounding."""
+    gaps = values - reference
+    return np.where(np.abs(gaps) < ROUNDING, 0.0, gaps)
+
+
+def moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
+    """Count, mean and s / √count of ``numbers [..., S]`` without their NaN, each ``[...]``.
+
+    Numbers that are equal up to rounding have exactly no spread; fewer than two have neither mean nor spread.
+    """
+    known = ~np.isnan(numbers)
+    count = known.sum(axis=-1)
+    enough = np.where(count < 2, np.nan, count)
+    mean = np.where(known, numbers, 0.0).sum(axis=-1) / enough
+    off = np.where(known, numbers - mean[..., None], 0.0)
+    error = np.sqrt((off**2).sum(axis=-1) / (enough - 1) / enough)
+    return count, mean, np.where(np.abs(off).max(axis=-1, initial=0.0) < ROUNDING, 0.0, error)
+
+
+def skewness(numbers: Array) -> Array:
+    """The sample skewness G₁ ``[...]`` of ``numbers [..., S]`` without their NaN; 0 for fewer than three or equal ones.
+
+    >>> skewness(np.array([[0.0, 0.0, 0.0, 1.0], [0.0, 1.0, 2.0, np.nan]])).round(6).tolist()
+    [2.0, 0.0]
+    """
+    count, mean, error = moments(numbers)
+    size = np.maximum(count, 3).astype(np.float64)
+    spread = np.where(error > 0, error * np.sqrt(size), 1.0)
+    cubes = np.nan_to_num(((numbers - mean[..., None]) / spread[..., None]) ** 3, nan=0.0).sum(axis=-1)
+    return np.where((count > 2) & (error > 0), cubes * size / ((size - 1) * (size - 2)), 0.0)
+
+
+def _t_test(count: npt.NDArray[np.int64], mean: Array, error: Array) -> Array:
+    t = np.abs(mean) / np.where(error > 0, error, 1.0)
+    without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
+    p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
+    return np.where(count < 2, np.nan, p_values)
+
+
+def _patterns(size: int) -> Iterator[Array]:
+    """Blocks of patterns of ±1 ``[B, S]``, the first of all +1; all signs turned around tell nothing new."""
+    if size <= EXACT:
+        numbers = np.arange(2 ** max(size - 1, 0))
+        bits = (numbers[:, None] >> np.arange(size)) & 1
+    else:
+        bits = np.random.default_rng(0).integers(0, 2, (2 ** (EXACT - 1), size))
+        bits[0] = 0
+    for start in range(0, len(bits), BLOCK):
+        yield (1 - 2 * bits[start : start + BLOCK]).astype(np.float64)
