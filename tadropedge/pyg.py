@@ -21,28 +21,43 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
 from torch_geometric.transforms import BaseTransform
 
 from tadropedge.errors import (
     TadropedgeError,
     as_integer,
     check_device,
+    check_flag,
     check_integer,
     check_length,
+    check_path,
     check_probability,
+    check_tensor,
+    check_whole,
     lookup,
+    show,
 )
 from tadropedge.graph import Graph
-from tadropedge.registry import STRATEGIES
 from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
 from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
-from tadropedge.strategies import Numbers, keep_probabilities
+from tadropedge.strategies import Numbers, check_rule, keep_probabilities
 from tadropedge.strategies import Score as Strategy
 
 ADVANCES = {"call": None, "manual": None}
 
 
-class AddScore(BaseTransform):  # type: ignore[misc]
+class OfEdges(BaseTransform):  # type: ignore[misc]
+    """A transform of a homogeneous ``Data``; PyG would try to copy whatever it is given."""
+
+    def __call__(self, data: Data) -> Data:
+        """A transformed copy of ``data``, which is not changed."""
+        if not isinstance(data, BaseData) or getattr(data, "edge_index", None) is None:
+            raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
+        return super().__call__(data)
+
+
+class AddScore(OfEdges):
     """Add ``data.edge_score [A]``, float64, one score for each arc of ``data.edge_index``.
 
     ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
@@ -56,6 +71,7 @@ class AddScore(BaseTransform):  # type: ignore[misc]
     def __init__(self, score: Score = "aggregate", *, cache_dir: str | Path | None = None, **settings: Any) -> None:
         known = settings_for(score, {"features": None})  # comes with the data
         check_settings(score, known | settings)
+        cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
         self.score, self.cache_dir, self.settings = score, cache_dir, settings
 
     def forward(self, data: Data) -> Data:
@@ -102,7 +118,7 @@ class AddResistance(AddScore):
         super().__init__(score, cache_dir=cache_dir, **(settings_for(score, wanted | modal) | given))
 
 
-class AddKeepProbability(BaseTransform):  # type: ignore[misc]
+class AddKeepProbability(OfEdges):
     """Add ``data.edge_keep_prob [A]``, float64, from ``data.edge_score`` or else ``data.edge_resistance``.
 
     The settings are those of :func:`tadropedge.keep_probabilities`; ranks and shares count undirected edges,
@@ -119,8 +135,8 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
         gamma: Numbers | str = "auto",
         inverse: bool = False,
     ) -> None:
-        if not callable(strategy):
-            lookup("strategy", strategy, STRATEGIES)
+        check_rule(strategy)
+        check_flag("inverse", inverse)
         self.settings: dict[str, Any] = {
             "strategy": strategy,
             "keep_prob": keep_prob,
@@ -168,6 +184,13 @@ def _shown(transform: BaseTransform, settings: dict[str, Any]) -> str:
     return f"{type(transform).__name__}({', '.join(words)})"
 
 
+def check_arcs(edge_index: object) -> None:
+    """Refuse what is no tensor of whole numbers ``[2, A]``; values are not looked at."""
+    arcs = check_whole("edge_index", edge_index)
+    if arcs.dim() != 2 or arcs.shape[0] != 2:
+        raise TadropedgeError(f"edge_index must have shape [2, A], got {list(arcs.shape)}")
+
+
 class TADropEdge(nn.Module):
     """Drop edges in training; in ``eval()`` pass everything through untouched.
 
@@ -194,7 +217,7 @@ class TADropEdge(nn.Module):
         super().__init__()
         number = as_integer(seed)
         if number is None:
-            raise TadropedgeError(f"seed must be a whole number, got {seed!r}")
+            raise TadropedgeError(f"seed must be a whole number, got {show(seed, typed=False)}")
         lookup("advance", advance, ADVANCES)
         self.advance = advance
         self.register_buffer("seed", torch.tensor(signed(number % 2**64)))
@@ -208,13 +231,14 @@ class TADropEdge(nn.Module):
         node_id: Tensor | None = None,
     ) -> tuple[Any, ...]:
         """Return the kept arcs, the mask, and what of ``edge_attr`` belongs to the kept arcs."""
+        check_arcs(edge_index)
         if not self.training:
             everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
             return (edge_index, everything, *edge_attr)
         for values in edge_attr:
-            if values is not None and values.shape[0] != edge_index.shape[1]:
+            if values is not None and check_tensor("an edge attribute", values).shape[:1] != edge_index.shape[1:]:
                 raise TadropedgeError(
-                    f"an edge attribute has {values.shape[0]} rows, but edge_index has {edge_index.shape[1]} arcs"
+                    f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
                 )
         mask = self.mask(edge_index, edge_keep_prob, node_id)
         kept = (None if values is None else values[mask] for values in edge_attr)
@@ -222,24 +246,28 @@ class TADropEdge(nn.Module):
 
     def mask(self, edge_index: Tensor, edge_keep_prob: Tensor, node_id: Tensor | None = None) -> Tensor:
         """The mask of kept arcs, bool ``[A]``; all True in ``eval()``."""
+        check_arcs(edge_index)
         if not self.training:
             return torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
         if not isinstance(edge_keep_prob, Tensor):
             raise TadropedgeError(
-                f"edge_keep_prob must be a tensor, got {edge_keep_prob!r}; AddKeepProbability makes one"
+                f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; AddKeepProbability makes one"
             )
-        if edge_keep_prob.dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
+        if check_tensor("edge_keep_prob", edge_keep_prob).dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
             raise TadropedgeError(
                 f"edge_keep_prob has shape {list(edge_keep_prob.shape)}, but edge_index has {edge_index.shape[1]} arcs"
             )
         check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
+        if node_id is not None and check_whole("node_id", node_id).dim() != 1:
+            raise TadropedgeError(f"node_id must be one number for each node, got shape {list(node_id.shape)}")
         check_device("the TADropEdge module", self.epoch, edge_index.device, "edge_index")
         if not torch.compiler.is_compiling():  # a look at the values would break the graph
             edge_keep_prob = check_probability("edge_keep_prob", edge_keep_prob)
-            if node_id is not None and edge_index.numel() and int(edge_index.max()) >= len(node_id):
-                raise TadropedgeError(
-                    f"node_id names {len(node_id)} nodes, but edge_index holds the node {int(edge_index.max())}"
-                )
+            if node_id is not None and edge_index.numel():
+                least, most = torch.stack(torch.aminmax(edge_index)).tolist()
+                if least < 0 or most >= len(node_id):
+                    wrong = least if least < 0 else most
+                    raise TadropedgeError(f"node_id names {len(node_id)} nodes, but edge_index holds the node {wrong}")
         ends = edge_index if node_id is None else node_id[edge_index]
         multiplier, offset = key_tensor(self.seed, self.epoch)
         mask = toss(node_pair_words(ends), multiplier, offset, edge_keep_prob.to(torch.float64))

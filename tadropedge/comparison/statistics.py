@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_numbers, check_table, show
 from tadropedge.publish.wording import gap, listed
 from tadropedge.typed import Count, Share
 
@@ -127,6 +127,10 @@ def paired_p_values(values: Array, reference: Array) -> Array:
     >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
     [1.0, 0.5]
     """
+    values, reference = _numbers("values", values), _numbers("reference", reference)
+    if values.shape != reference.shape or not values.ndim:
+        told = f"{list(values.shape)} and {list(reference.shape)}"
+        raise TadropedgeError(f"values and reference are paired, both [..., S], got shapes {told}")
     count, mean, error = _moments(_gaps(values, reference))
     t = np.abs(mean) / np.where(error > 0, error, 1.0)
     without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
@@ -142,9 +146,9 @@ def holm(p_values: Accuracies) -> Array:
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    values = np.asarray(p_values, dtype=np.float64)
-    if not bool(((values >= 0) & (values <= 1)).all()):
-        raise TadropedgeError(f"p_values must lie in [0, 1], got {values.tolist()}")
+    values = check_numbers("p_values", p_values).detach().cpu().numpy().astype(np.float64)
+    if not values.ndim or not bool(((values >= 0) & (values <= 1)).all()):
+        raise TadropedgeError(f"p_values must lie in [0, 1], got {show(values.tolist(), typed=False)}")
     order = np.argsort(values, axis=-1, kind="stable")
     scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
     corrected = np.empty_like(values)
@@ -165,6 +169,8 @@ def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accu
     >>> rows["dropedge"].verdict is None
     True
     """
+    check_table("accuracy", accuracy, "methods to accuracies")
+    check_table("reference", reference, "methods to accuracies")
     arrays = {method: _vector(method, values) for method, values in accuracy.items()}
     references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
     _check(arrays, references)
@@ -249,12 +255,14 @@ def _moments(numbers: Array) -> tuple[npt.NDArray[np.int64], Array, Array]:
 
 
 def _vector(name: str, values: Accuracies) -> Array:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"{name} must be a vector of numbers, got {values!r}") from error
+    array = _numbers(name, values)
     if array.ndim != 1:
         raise TadropedgeError(f"{name} must be a vector of numbers, got shape {list(array.shape)}")
+    return array
+
+
+def _numbers(name: str, values: object) -> Array:
+    array: Array = check_numbers(name, values).detach().cpu().numpy().astype(np.float64)
     if bool(np.isinf(array).any()):
         raise TadropedgeError(f"{name} must be finite, or NaN for a failed trial, got {array[np.isinf(array)][0]}")
     return array

@@ -13,7 +13,7 @@ from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
-from tadropedge.errors import lookup, name_or_path
+from tadropedge.errors import check_integer, check_path, lookup, name_or_path
 from tadropedge.registry import DATASETS
 
 __all__ = [
@@ -50,6 +50,8 @@ def load_dataset(
 source-localization, karate, clusters (did you mean 'karate'?)
     """
     known = name_or_path("dataset", name, DATASETS)
+    seed = check_integer("seed", seed, least=0)
+    root = None if root is None else check_path("root", root)
     loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
     taken = inspect.signature(loader).parameters
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}

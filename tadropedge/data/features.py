@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_kind, is_plain
 from tadropedge.pattern import INT32_LIMIT
 from tadropedge.sparse import hush_beta_warning
 
@@ -78,7 +78,16 @@ def row_normalized(features: Tensor) -> Tensor:
     >>> row_normalized(torch.tensor([[1.0, 3.0], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.0, 0.0]]
     """
-    if features.layout is torch.strided:
+    dense = check_kind("features", features, Tensor).layout is not torch.sparse_csr
+    stored = features if dense else features.values()
+    if not is_plain(stored) or not stored.is_floating_point() or features.dim() < 2 or not features.shape[-1]:
+        raise TadropedgeError(
+            f"features must be dense or CSR floating point numbers [..., N, F], got {features.dtype} "
+            f"({features.layout}, {features.device.type}) of shape {list(features.shape)}"
+        )
+    if not bool(torch.isfinite(stored).all()):
+        raise TadropedgeError("features must be finite to be normalised, got NaN or infinities")
+    if dense:
         total = features.abs().sum(dim=-1, keepdim=True)
         return features / total.where(total > 0, 1.0)
     crow, col, values = features.crow_indices(), features.col_indices(), features.values()

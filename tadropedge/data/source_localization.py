@@ -17,9 +17,18 @@ import numpy.typing as npt
 import torch
 from scipy.spatial.distance import cdist
 
-from tadropedge.data.dataset import Dataset, Split
-from tadropedge.data.synthetic import connected_block_model
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.data.dataset import Dataset, Split, check_sizes
+from tadropedge.data.synthetic import MOST_NOISE, connected_block_model
+from tadropedge.errors import (
+    TadropedgeError,
+    check_integer,
+    check_number,
+    check_numbers,
+    check_positive,
+    lookup,
+    settle,
+    show,
+)
 from tadropedge.graph import Graph
 
 Array = npt.NDArray[np.float64]
@@ -59,21 +68,21 @@ class SourceLocalization:
 
     def __post_init__(self) -> None:
         for name, least in (("seed", 0), ("communities", 2), ("times", 1), ("nodes", 4)):
-            check_integer(name, getattr(self, name), least)
-        for size in self.sizes:
-            check_integer("each of sizes", size, least=1)
+            settle(self, **{name: check_integer(name, getattr(self, name), least)})
+        for name in ("inside", "between"):
+            settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
+        settle(self, sizes=check_sizes("sizes", self.sizes))
         if self.nodes % self.communities:
             raise TadropedgeError(f"nodes={self.nodes} cannot be divided into {self.communities} equal communities")
         lookup("normalization", self.normalization, SHIFTS)
-        if not 0 < self.deviation < float("inf"):
-            raise TadropedgeError(f"noise must be positive and finite, got {self.noise}")
+        if not isinstance(self.noise, str):
+            settle(self, noise=check_number("noise", check_positive("noise", self.noise), 0, MOST_NOISE))
+        self.deviation  # noqa: B018, the name of a noise must be known
 
     @property
     def deviation(self) -> float:
         """The standard deviation σ of the noise."""
-        if isinstance(self.noise, (int, float)):
-            return float(self.noise)
-        return lookup("noise", self.noise, NOISES)
+        return lookup("noise", self.noise, NOISES) if isinstance(self.noise, str) else float(self.noise)
 
     @cached_property
     def graph(self) -> Graph:
@@ -122,8 +131,11 @@ class SourceLocalization:
 
     def posterior(self, signals: Array) -> Array:
         """P(s | x) for ``signals [S, N]``, exactly: Σ_t exp(−‖x − S^t δ_s‖² / 2σ²), normalised over s, ``[S, C]``."""
-        distance = cdist(signals, self.means.reshape(-1, self.nodes), "sqeuclidean")
-        exponent = (-distance / (2 * self.deviation**2)).reshape(len(signals), self.communities, self.times)
+        given = check_numbers("signals", signals).detach().cpu().to(torch.float64).numpy()
+        if given.ndim != 2 or given.shape[1] != self.nodes or not np.isfinite(given).all():
+            raise TadropedgeError(f"signals must be finite, of shape [S, {self.nodes}], got {show(signals)}")
+        distance = cdist(given, self.means.reshape(-1, self.nodes), "sqeuclidean")
+        exponent = (-distance / (2 * self.deviation**2)).reshape(len(given), self.communities, self.times)
         per_source = np.logaddexp.reduce(exponent, axis=2)
         posterior: Array = np.exp(per_source - np.logaddexp.reduce(per_source, axis=1, keepdims=True))
         return posterior

@@ -8,9 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.errors import (
+    TadropedgeError,
+    check_function,
+    check_integer,
+    check_kind,
+    check_list,
+    check_table,
+    check_text,
+)
 from tadropedge.method import Method
-from tadropedge.search.space import Spaces, space_for, trial
+from tadropedge.search.space import Spaces, check_spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
 
@@ -44,12 +52,12 @@ def run_search(
 
     Ctrl-C waits until a batch that is being written is complete, so no finished trial is lost.
     """
-    names = list(dict.fromkeys(Method.of(method).name for method in methods))
+    names = list(dict.fromkeys(Method.of(method).name for method in check_list("methods", methods, "methods")))
     if not names:
         raise TadropedgeError(f"methods are empty: name at least one, got {methods!r}")
-    check_integer("trials", trials, least=1)
-    check_integer("batch", batch, least=1)
-    fingerprint = {"seed": check_integer("seed", seed, least=0), **(settings or {})}
+    trials, seed = check_integer("trials", trials, least=1), check_integer("seed", seed, least=0)
+    check_work(train, space, name, settings, batch, progress)
+    fingerprint = {"seed": seed, **(settings or {})}
     with opened(storage) as base:
         ledgers = [
             Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
@@ -58,6 +66,18 @@ def run_search(
         jobs = [Job(one, i, trial(one.space, seed, i, one.method)) for i in range(trials) for one in ledgers]
         run_jobs(train, jobs, batch=batch, progress=progress)
     return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
+
+
+def check_work(train: object, space: object, name: object, settings: object, batch: object, progress: object) -> None:
+    """Check what every search is given, before any work."""
+    check_function("train", train, "train(trials) -> outcomes")
+    check_spaces(space)
+    check_text("name", name)
+    if settings is not None:
+        check_table("settings", settings)
+    check_integer("batch", batch, least=1)
+    if progress is not None:
+        check_function("progress", progress, "progress(done, total)", arguments=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +116,8 @@ def run_jobs(
 
 def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:
     """Check that the trainer returned the outcomes of the trials it was given, in the same order."""
+    for outcome in check_list("what the trainer returns", outcomes, "outcomes"):
+        check_kind("what the trainer returns", outcome, Outcome)
     if len(outcomes) != len(part):
         raise TadropedgeError(f"the trainer was given {len(part)} trials and returned {len(outcomes)} outcomes")
     for job, outcome in zip(part, outcomes, strict=True):

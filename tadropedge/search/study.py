@@ -20,7 +20,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_integer, check_path, check_text
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.training.config import METRICS, Outcome, Trial
 
@@ -154,6 +154,7 @@ def open_storage(storage: Storage) -> optuna.storages.BaseStorage:
     >>> type(open_storage("sqlite:///:memory:")).__name__
     '_CachedStorage'
     """
+    _check_storage(storage)
     if isinstance(storage, str | Path) and str(storage).endswith(".journal"):
         return _journal(Path(storage))
     return optuna.storages.get_storage(
@@ -179,6 +180,7 @@ def _journal(path: Path) -> optuna.storages.JournalStorage:
 @contextmanager
 def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
     """A storage for the duration of a block; one that was already open stays open."""
+    _check_storage(storage)
     if isinstance(storage, optuna.storages.BaseStorage) or str(storage).endswith(".journal"):
         yield open_storage(storage)
         return
@@ -188,6 +190,13 @@ def opened(storage: Storage) -> Iterator[optuna.storages.BaseStorage]:
     finally:
         connected.remove_session()
         connected.engine.dispose()
+
+
+def _check_storage(storage: object) -> None:
+    """An Optuna storage, a URL, or what could be a path."""
+    url = isinstance(storage, str) and "://" in storage
+    if not url and not isinstance(storage, optuna.storages.BaseStorage):
+        check_path("storage", storage)
 
 
 def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
@@ -219,7 +228,9 @@ def study_name(dataset: str, backbone: str, layers: int, *more: str) -> str:
     >>> study_name("cora", "gcn", 2, "combinatorial")
     'cora/gcn-2/combinatorial'
     """
-    return "/".join((dataset, f"{backbone}-{layers}", *more))
+    check_integer("layers", layers, least=1)
+    names = (check_text("dataset", dataset), f"{check_text('backbone', backbone)}-{layers}")
+    return "/".join((*names, *(check_text("each part of a study's name", one) for one in more)))
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import TadropedgeError, check_integer, check_kind, check_list, check_path, check_text, show
 from tadropedge.files import existing, write_atomic
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
@@ -111,11 +111,20 @@ def save_model(
     """
     from safetensors.numpy import save
 
+    folder = check_path("folder", folder)
+    check_kind("outcome", outcome, Outcome)
+    check_kind("architecture", architecture, Architecture)
+    check_text("dataset_name", dataset_name)
+    for name, number in (("num_features", num_features), ("num_classes", num_classes), ("num_nodes", num_nodes)):
+        if name != "num_nodes" or number is not None:
+            check_integer(name, number, 1, LARGEST)
+    if class_names is not None:
+        listed = check_list("class_names", class_names, "texts")
+        class_names = [check_text("each of class_names", name) for name in listed]
     if outcome.failed:
         raise TadropedgeError("the trial failed (its loss was not finite), so there is no model to save")
     if outcome.state is None:
         raise TadropedgeError("the outcome holds no parameters: train with keep_state=True to save a model")
-    folder = Path(folder)
     numbers = save({name: np.ascontiguousarray(value) for name, value in outcome.state.items()})
     model = SavedModel(
         architecture=architecture,
@@ -138,7 +147,7 @@ def save_model(
 
 def load_model(folder: str | Path) -> SavedModel:
     """Read and check what :func:`save_model` wrote; the numbers lie on the CPU."""
-    folder = Path(folder)
+    folder = check_path("folder", folder)
     table = _table(existing(folder / SETTINGS))
     path = existing(folder / NUMBERS)
     numbers = path.read_bytes()
