@@ -117,6 +117,7 @@ def check_array(name: str, value: object) -> Tensor:
 
     if isinstance(value, torch.Tensor):
         return check_tensor(name, value)
+    value = as_number(value) if type(value) is int else value  # a whole number may be too large for an array
     try:
         array = np.array(value, subok=True)
         if array.dtype.kind not in "biuf" or isinstance(value, str | bytes):
@@ -375,7 +376,9 @@ def check_list(name: str, value: object, what: str) -> list[Any]:
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: methods must be a list of methods, got str 'cdf'
     """
-    made = value.tolist() if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist") else value
+    made: Any = value
+    if type(value).__name__ == "ndarray" and made.ndim == 1 and made.size:
+        made = made.tolist()
     if not isinstance(made, Sequence) or isinstance(made, str | bytes):
         raise TadropedgeError(f"{name} must be a list of {what}, got {show(value)}")
     return list(made)

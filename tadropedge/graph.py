@@ -300,10 +300,11 @@ class Graph:
         """
         check_length("values", values, self.num_edges, "edge of the graph")
         check_device("values", values, self.device, "the graph")
-        filling = loops if isinstance(loops, bool | np.bool_) else check_number("loops", loops)
+        filling = bool(loops) if isinstance(loops, bool | np.bool_) else check_number("loops", loops)
         try:
+            filling = float(filling) if values.is_floating_point() else filling
             padding = values.new_full((*values.shape[:-1], 1), filling)
-        except RuntimeError:
+        except (RuntimeError, OverflowError):
             raise TadropedgeError(f"loops must be a number that {values.dtype} holds, got {filling}") from None
         padded = torch.cat((values, padding), dim=-1)
         return padded[..., self.arc_pair]  # −1 reads the padding
@@ -349,7 +350,10 @@ def _num_nodes(arcs: Tensor, wanted: int | None) -> int:
     if num_nodes is None:
         raise TadropedgeError(f"num_nodes must be a whole number, got {show(wanted, typed=False)}")
     if num_nodes > MOST_NODES:
-        raise TadropedgeError(f"a graph may have up to {MOST_NODES} nodes, got {num_nodes}; number the nodes from 0")
+        told = show(num_nodes, typed=False)
+        raise TadropedgeError(
+            f"a graph may have up to {MOST_NODES} nodes, got num_nodes={told}; number the nodes from 0"
+        )
     if least < 0:
         raise TadropedgeError(f"edge_index holds the negative node id {least}; ids run from 0 to num_nodes - 1")
     if num_nodes < 1:

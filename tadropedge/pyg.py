@@ -31,6 +31,7 @@ from tadropedge.errors import (
     check_flag,
     check_integer,
     check_length,
+    check_numbers,
     check_path,
     check_probability,
     check_tensor,
@@ -144,13 +145,15 @@ class AddKeepProbability(OfEdges):
             "gamma": gamma,
             "inverse": inverse,
         }
+        for name in ("keep_prob", "keep_ratio", "gamma"):
+            value = self.settings[name]
+            if value is not None and not isinstance(value, str) and check_numbers(name, value).dim():
+                raise TadropedgeError(f"{name} must be a single number here, got a vector")
         # A trial on two edges: wrong settings are told where they are written, not when data arrives.
         budget = {} if keep_ratio is None or keep_prob is not None else {"keep_ratio": 1.0}
-        tried = keep_probabilities(torch.tensor([0.5, 1.0]), **{**self.settings, **budget})
+        keep_probabilities(torch.tensor([0.5, 1.0]), **{**self.settings, **budget})
         if keep_ratio is not None:
             keep_probabilities(torch.ones(1), strategy="uniform", keep_prob=keep_prob, keep_ratio=keep_ratio)
-        if tried.dim() > 1:
-            raise TadropedgeError("keep_prob, keep_ratio and gamma must be single numbers here, got a vector")
 
     def forward(self, data: Data) -> Data:
         """Compute the probabilities of ``data``, a shallow copy that PyG's transforms make of their input."""

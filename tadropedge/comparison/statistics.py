@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.special import stdtr, stdtrit
 
 from tadropedge.errors import TadropedgeError, check_numbers, check_table, show
@@ -146,7 +147,7 @@ def holm(p_values: Accuracies) -> Array:
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    values = check_numbers("p_values", p_values).detach().cpu().numpy().astype(np.float64)
+    values = check_numbers("p_values", p_values).detach().cpu().to(torch.float64).numpy()
     if not values.ndim or not bool(((values >= 0) & (values <= 1)).all()):
         raise TadropedgeError(f"p_values must lie in [0, 1], got {show(values.tolist(), typed=False)}")
     order = np.argsort(values, axis=-1, kind="stable")
@@ -171,7 +172,7 @@ def honest_rows(accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accu
     """
     check_table("accuracy", accuracy, "methods to accuracies")
     check_table("reference", reference, "methods to accuracies")
-    arrays = {method: _vector(method, values) for method, values in accuracy.items()}
+    arrays = {method: _vector(f"accuracy of {method}", values) for method, values in accuracy.items()}
     references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
     _check(arrays, references)
     rows = {method: _uncorrected(values, references.get(method)) for method, values in arrays.items()}
@@ -262,7 +263,7 @@ def _vector(name: str, values: Accuracies) -> Array:
 
 
 def _numbers(name: str, values: object) -> Array:
-    array: Array = check_numbers(name, values).detach().cpu().numpy().astype(np.float64)
+    array: Array = check_numbers(name, values).detach().cpu().to(torch.float64).numpy()
     if bool(np.isinf(array).any()):
         raise TadropedgeError(f"{name} must be finite, or NaN for a failed trial, got {array[np.isinf(array)][0]}")
     return array

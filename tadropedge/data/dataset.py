@@ -113,7 +113,8 @@ def random_split(
     >>> split.sizes
     (2, 1, 2)
     """
-    check_integer("per_class", per_class, least=1)
+    per_class = check_integer("per_class", per_class, least=1)
+    num_val, num_test = check_integer("num_val", num_val, least=1), check_integer("num_test", num_test, least=1)
     order, classes = _shuffled(labels, seed)
     if int(classes.max()) >= len(labels):
         raise TadropedgeError(f"labels number the classes from 0, got {classes.max()} for {len(labels)} nodes")

@@ -80,9 +80,9 @@ def row_normalized(features: Tensor) -> Tensor:
     """
     dense = check_kind("features", features, Tensor).layout is not torch.sparse_csr
     stored = features if dense else features.values()
-    if not is_plain(stored) or not stored.is_floating_point() or features.dim() < 2 or not features.shape[-1]:
+    if not is_plain(stored) or not stored.is_floating_point() or features.dim() not in (2, 3) or not features.shape[-1]:
         raise TadropedgeError(
-            f"features must be dense or CSR floating point numbers [..., N, F], got {features.dtype} "
+            f"features must be dense or CSR floating point numbers [N, F] or [S, N, F], got {features.dtype} "
             f"({features.layout}, {features.device.type}) of shape {list(features.shape)}"
         )
     if not bool(torch.isfinite(stored).all()):

@@ -24,7 +24,6 @@ from tadropedge.errors import (
     check_integer,
     check_number,
     check_numbers,
-    check_positive,
     lookup,
     settle,
     show,
@@ -37,6 +36,7 @@ Array = npt.NDArray[np.float64]
 STATED_NOISE = 2.5e-2
 # A tenth of it: the tuned model without edge dropping then scores about 0.82, as printed (benchmarks/calibration.py).
 CALIBRATED_NOISE = 2.5e-3
+LEAST_NOISE = 1e-100  # its square is a number
 NOISES = {"calibrated": CALIBRATED_NOISE, "stated": STATED_NOISE}
 
 
@@ -76,7 +76,7 @@ class SourceLocalization:
             raise TadropedgeError(f"nodes={self.nodes} cannot be divided into {self.communities} equal communities")
         lookup("normalization", self.normalization, SHIFTS)
         if not isinstance(self.noise, str):
-            settle(self, noise=check_number("noise", check_positive("noise", self.noise), 0, MOST_NOISE))
+            settle(self, noise=check_number("noise", self.noise, LEAST_NOISE, MOST_NOISE))
         self.deviation  # noqa: B018, the name of a noise must be known
 
     @property

@@ -66,12 +66,12 @@ def load_clusters(
     >>> load_clusters(clusters=3, nodes=20).split
     Split(train=15, val=15, test=30)
     """
-    check_integer("clusters", clusters, least=2)
-    check_integer("features", features, least=1)
+    clusters, features = check_integer("clusters", clusters, least=2), check_integer("features", features, least=1)
+    nodes, per_class = check_integer("nodes", nodes, least=1), check_integer("per_class", per_class, least=1)
     noise = check_number("noise", noise, 0, MOST_NOISE)
     for name, share in (("inside", inside), ("between", between)):
         check_number(name, share, 0, 1)
-    if check_integer("nodes", nodes, least=1) < check_integer("per_class", per_class, least=1) + 3:
+    if nodes < per_class + 3:
         raise TadropedgeError(
             f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
         )

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, ask, check_function, check_integer, check_length, check_tensor
+from tadropedge.errors import (
+    TadropedgeError,
+    as_integer,
+    ask,
+    check_function,
+    check_integer,
+    check_length,
+    check_tensor,
+    show,
+)
 from tadropedge.graph import Graph, check_graph
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import ShiftOperator, shift_operator
@@ -60,6 +69,8 @@ def output_variance(
     check_function("network", network, NETWORK)
     if check_length("prob", prob, graph.num_edges, "edge of the graph").dim() != 1:
         raise TadropedgeError(f"prob must have shape [{graph.num_edges}], got {list(prob.shape)}")
+    if as_integer(seed) is None:
+        raise TadropedgeError(f"seed must be a whole number, got {show(seed, typed=False)}")
     samples = check_integer("samples", samples, least=3)
     batch = check_integer("batch", batch, least=1)
     mean: Tensor | None = None

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tadropedge.errors import (
     TadropedgeError,
     as_number,
+    ask,
     check_flag,
     check_function,
     check_integer,
@@ -32,6 +33,7 @@ from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Trial
 
 Array = npt.NDArray[np.float64]
+SHARE = "kept_share(trial) -> a share in [0, 1]"
 KeptShare = Callable[[Trial], float]
 
 
@@ -99,10 +101,14 @@ def honest(
     """
     numbers = _splits(check_integer("replicates", replicates, least=1), splits)
     check_work(train, space, name, settings, batch, progress)
-    check_function("kept_share", kept_share, "kept_share(trial) -> a share in [0, 1]")
+    check_function("kept_share", kept_share, SHARE)
     seed, curves = check_integer("seed", seed, least=0), check_flag("curves", curves)
     chosen = choose(table)
-    shares = {method: _share(kept_share(row.trial), row.trial) for method, row in chosen.items() if adaptive(method)}
+    shares = {
+        method: _share(ask("kept_share", SHARE, kept_share, row.trial), row.trial)
+        for method, row in chosen.items()
+        if adaptive(method)
+    }
     with opened(storage) as base:
 
         def jobs(kind: str, method: str, settled: Trial) -> list[Job]:

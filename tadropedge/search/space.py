@@ -19,6 +19,7 @@ from tadropedge.errors import (
     TadropedgeError,
     as_integer,
     as_number,
+    ask,
     check_function,
     check_integer,
     check_kind,
@@ -86,7 +87,8 @@ class Uniform:
         check_positive("step", self.step)
         settle(self, step=check_number("step", self.step))
         steps = (self.high - self.low) / self.step
-        if not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6:
+        whole = math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6
+        if not whole or (round(steps) == 0 and self.low < self.high):
             raise TadropedgeError(f"must reach high from low in whole steps, got {self!r}")
 
     def at(self, u: float) -> float:
@@ -214,19 +216,20 @@ def method_space(method: str, gamma: float | None = None, backbone: str = "gcn")
     return Space.of(table)
 
 
+SPACES = "space(method) -> Space, or a Space"
 Spaces = Space | Callable[[str], Space]  # one for all methods, or a function from a method to its own
 
 
 def space_for(spaces: Spaces, method: str) -> Space:
     """The space of one method."""
-    return spaces if isinstance(spaces, Space) else check_kind("space", spaces(method), Space)
+    return spaces if isinstance(spaces, Space) else check_kind("space", ask("space", SPACES, spaces, method), Space)
 
 
 def check_spaces(spaces: object) -> Spaces:
     """Return a space, or a function from a method to one."""
     if isinstance(spaces, Space):
         return spaces
-    return check_function("space", spaces, "space(method) -> Space, or a Space")
+    return check_function("space", spaces, SPACES)
 
 
 def trial(space: Space, seed: int, i: int, method: str) -> Trial:

@@ -115,12 +115,14 @@ def save_model(
     check_kind("outcome", outcome, Outcome)
     check_kind("architecture", architecture, Architecture)
     check_text("dataset_name", dataset_name)
-    for name, number in (("num_features", num_features), ("num_classes", num_classes), ("num_nodes", num_nodes)):
-        if name != "num_nodes" or number is not None:
-            check_integer(name, number, 1, LARGEST)
+    num_features = check_integer("num_features", num_features, 1, LARGEST)
+    num_classes = check_integer("num_classes", num_classes, 2, LARGEST)
+    num_nodes = None if num_nodes is None else check_integer("num_nodes", num_nodes, 1, LARGEST)
     if class_names is not None:
         listed = check_list("class_names", class_names, "texts")
         class_names = [check_text("each of class_names", name) for name in listed]
+        if len(class_names) != num_classes:
+            raise TadropedgeError(f"expected {num_classes} class_names, got {len(class_names)}")
     if outcome.failed:
         raise TadropedgeError("the trial failed (its loss was not finite), so there is no model to save")
     if outcome.state is None:

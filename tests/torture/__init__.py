@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-SECTIONS = ("commands",)
+SECTIONS = ("commands", "arguments")
 Place = tuple[str, int, int]  # a case: its section, its place there, the size of the sample (0: all)
 
 

@@ -7,9 +7,11 @@ must give the same result. ``missing()`` lists what is public and has no call, s
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import inspect
 import math
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -22,8 +24,21 @@ import numpy as np
 import optuna
 import torch
 from fake_trainer import Trainer
+from test_data_planetoid import small as small_planetoid
 from torch import Tensor
 from torch_geometric.data import Data
+
+import tadropedge as tde
+from tadropedge import data, diagnostics, pyg, search, spectrum
+from tadropedge.comparison import statistics
+from tadropedge.comparison.comparison import Plan, compare
+from tadropedge.method import Method
+from tadropedge.registry import Registry
+from tadropedge.spectrum.clusters import Clusters
+from tadropedge.training.batch import Course
+from tadropedge.training.config import Architecture, Trial
+from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.model_file import load_model, save_model
 from torture import Case
 from torture.values import (
     STRANGE,
@@ -42,18 +57,6 @@ from torture.values import (
     Text,
     Whole,
 )
-
-import tadropedge as tde
-from tadropedge import data, diagnostics, pyg, search, spectrum
-from tadropedge.comparison import statistics
-from tadropedge.comparison.comparison import Plan, compare
-from tadropedge.method import Method
-from tadropedge.registry import Registry
-from tadropedge.spectrum.clusters import Clusters
-from tadropedge.training.batch import Course
-from tadropedge.training.config import Architecture, Trial
-from tadropedge.training.laboratory import Laboratory
-from tadropedge.training.model_file import load_model, save_model
 
 TRIES = "every argument of every public function, with values of wrong and of equal types"
 LONGEST = 600  # characters of a message
@@ -98,15 +101,19 @@ INSIDE = {
 
 # Other words by which messages name an argument.
 ALSO = {
-    "name": ("method", "dataset", "score"),
+    "name": ("method", "dataset", "score", "file"),
     "entry": ("the score",),
     "path": ("file",),
     "storage": ("path",),
     "i": ("trial index",),
-    "table": ("parameter",),
+    "table": ("parameter", "method"),
     "x": ("shift @ x",),
     "methods": ("method",),
     "architecture": ("backbone",),
+    "weights": ("score",),
+    "error": ("vectors",),
+    "values": ("replicates",),
+    "accuracy": ("accuracies",),
 }
 
 
@@ -143,7 +150,7 @@ NUMBERS = {"train_loss": 0.5, "val_loss": 0.5, "val_accuracy": 0.5, "test_accura
 FINISHED = {"cdf": [search.Finished(0, Trial("cdf"), **NUMBERS, best_epoch=0)]}
 KARATE = data.load_karate()
 SPACE = search.Space.of({"dropout": [0.25, 0.5]})
-TINY_TASK = {"nodes": 10, "communities": 2, "times": 2, "sizes": (4, 4, 4)}
+TINY_TASK = {"nodes": 10, "communities": 2, "times": 2, "sizes": (16, 4, 4)}
 
 
 def score(graph: tde.Graph) -> Tensor:
@@ -153,9 +160,7 @@ def score(graph: tde.Graph) -> Tensor:
 
 def made_data() -> Data:
     """A fresh ``Data`` with both directions, scores and probabilities."""
-    return Data(
-        edge_index=BOTH.clone(), num_nodes=6, edge_score=WEIGHTS.repeat(2), edge_keep_prob=PROB.repeat(2)
-    )
+    return Data(edge_index=BOTH.clone(), num_nodes=6, edge_score=WEIGHTS.repeat(2), edge_keep_prob=PROB.repeat(2))
 
 
 def made_networkx() -> nx.Graph:
@@ -182,16 +187,17 @@ def outcome() -> Any:
 
 @cache
 def folder() -> Path:
-    """A folder with an edge list, a dataset and a model."""
-    import atexit
-    import tempfile
-
+    """A folder with an edge list, a dataset, a model and a small citation set."""
     made = tempfile.TemporaryDirectory()
     atexit.register(made.cleanup)
     path = Path(made.name)
     (path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
     arrays = {"edge_index": ARCS.numpy(), "x": np.eye(6), "y": LABELS.numpy()}
     np.savez(path / "mine.npz", train=[0, 1], val=[2, 3], test=[4, 5], **arrays)
+    raw = path / "planetoid" / "Cora" / "raw"
+    raw.mkdir(parents=True)
+    for name, content in small_planetoid().items():
+        (raw / f"ind.cora.{name}").write_bytes(content)
     save_model(path / "model", outcome(), laboratory().architecture, "karate", 34, 4)
     return path
 
@@ -221,7 +227,7 @@ SCORING = {
     "graph": Instance(), "cache_dir": Optional(PathLike()), "progress": Progress(), "device": Optional(Device()),
 }  # fmt: skip
 MODAL = {
-    "laplacian": Name(), "solver": Name(), "tolerance": Real(0, 1e300, strict=True),
+    "laplacian": Name(), "solver": Name(), "tolerance": Real(0, 1.7e308, strict=True),
 }  # fmt: skip
 
 
@@ -292,9 +298,9 @@ def core() -> Iterator[Call]:
                {"keep_ratio": Either(Real(0.75, 1), Array(0, 1, likes=True))})  # fmt: skip
     yield Call("tadropedge.keep_probabilities", tde.keep_probabilities,
                {"weights": WEIGHTS, "keep_prob": 0.5, "gamma": SHARES, "strategy": "cutoff"},
-               {"gamma": Array(0, likes=True, fixed=False)})  # fmt: skip
+               {"gamma": Vector(0, likes=True, fixed=False)})  # fmt: skip
     yield Call("tadropedge.keep_probabilities", tde.keep_probabilities, {"weights": WEIGHTS, "keep_prob": SHARES},
-               {"keep_prob": Array(0, 1, likes=True, fixed=False)})  # fmt: skip
+               {"keep_prob": Vector(0, 1, likes=True, fixed=False)})  # fmt: skip
     coins = {"seed": SEEDS, "epoch": Whole(-(10**6000), 10**6000)}
     yield Call("tadropedge.sample_edges", tde.sample_edges, {"prob": PROB, "seed": 3, "epoch": 4, "pairs": ARCS},
                {**coins, "prob": Array(0, 1, batch=True), "pairs": Optional(Array(None, whole=True))})  # fmt: skip
@@ -310,8 +316,20 @@ def core() -> Iterator[Call]:
                {"name": "mine", "entry": score}, {"name": Text(), "entry": Registrable()})  # fmt: skip
     yield Call("tadropedge.method.Method.of", Method.of, {"name": "cdf"}, {"name": Name()})
     yield Call("tadropedge.method.Method", Method, {"name": "cdf", "score": "aggregate", "strategy": "cdf"},
-               {"name": Name(), "score": Optional(Name()), "strategy": Name(), "inverse": Flag(),
+               {"name": Text(), "score": Optional(Name()), "strategy": Optional(Name()), "inverse": Flag(),
                 "network": Optional(Name())})  # fmt: skip
+
+
+class Vector(Array):
+    """A vector; where numbers are legal too, they are tried elsewhere."""
+
+    def legal(self, value: Any) -> bool | None:
+        """Numbers are not tried."""
+        return None if type(value) in (int, float) else False
+
+    def wrong(self, valid: Tensor) -> dict[str, Callable[[], Any]]:
+        """A number alone is right."""
+        return {label: make for label, make in super().wrong(valid).items() if label != "0-d"}
 
 
 class Registrable(Kind):
@@ -405,7 +423,7 @@ def spectra() -> Iterator[Call]:
     yield Call(f"{name}.explain", spectrum.explain, {"graph": GRAPH, "desired_clusters": 2},
                {"desired_clusters": Whole(1, 6)})  # fmt: skip
     yield Call(f"{name}.cluster_subspaces", spectrum.cluster_subspaces, {"graph": GRAPH, "clusters": Clusters(q=2)},
-               {**some, **MODAL, "clusters": Instance(), "progress": Progress()})  # fmt: skip
+               {**some, **MODAL, "clusters": Instance(), "progress": Progress(), "device": Device()})  # fmt: skip
 
 
 def analysis() -> Iterator[Call]:
@@ -439,7 +457,8 @@ def analysis() -> Iterator[Call]:
                {"shift": SQUARE, "other": SQUARE / 2, "singular": 1e-9},
                {"shift": Array(None, fixed=True), "other": matrix, "singular": Real(0, 1, strict=True)})  # fmt: skip
     yield Call(f"{name}.misalignment", diagnostics.misalignment, {"error": SQUARE, "vectors": torch.eye(6)},
-               {"error": matrix, "vectors": Array(None, fixed=True, batch=False, flags=True)})  # fmt: skip
+               {"error": Array(None, batch=True, gradient=False),
+                "vectors": Array(None, flags=True, gradient=False)})  # fmt: skip
     fit = diagnostics.alpha_realizable(GRAPH, CLUSTERS)
     yield Call(f"{name}.Realizability.bound", fit.bound, {"other": fit}, {"other": Instance()})
     yield Call(
@@ -473,7 +492,7 @@ def datasets() -> Iterator[Call]:
     yield Call(f"{name}.shuffled_split", data.shuffled_split, {"labels": LABELS, "sizes": (2, 2, 2), "seed": 1},
                {"labels": labels, "sizes": Listed(), "seed": Whole(0)})  # fmt: skip
     yield Call(f"{name}.row_normalized", data.row_normalized, {"features": SQUARE},
-               {"features": Array(None, fixed=False, sparse=True, gradient=False, precision=False, batch=True)})  # fmt: skip
+               {"features": Array(None, fixed=False, sparse=True, precision=False, batch=True, column=True)})  # fmt: skip
     part = Array(0, whole=True, fixed=False, narrow=False)
     parts = {"train": LABELS[:2], "val": LABELS[2:4], "test": LABELS[4:]}
     yield Call(f"{name}.Split", data.Split, parts, dict.fromkeys(parts, part))
@@ -484,7 +503,7 @@ def datasets() -> Iterator[Call]:
          "split": data.Split(*torch.arange(6).split([2, 2, 2])), "gamma": 0.5, "class_names": ("a", "b")},
         {"name": Text(), "graph": Instance(), "features": Array(None, sparse=True, fixed=False, precision=False, gradient=False),
          "labels": Array(-1, 1, whole=True, narrow=False), "num_classes": Whole(2, 2), "level": Name(),
-         "split": Instance(), "gamma": Optional(Real(0, 1e300, strict=True)), "class_names": Optional(Listed())},
+         "split": Instance(), "gamma": Optional(Real(0, 1.7e308, strict=True)), "class_names": Optional(Listed())},
     )  # fmt: skip
     yield Call(f"{name}.Dataset.to", KARATE.to, {"device": "cpu"}, {"device": Device()})
     yield Call(f"{name}.load_karate", data.load_karate, {}, {"seed": Whole(0)})
@@ -495,7 +514,7 @@ def datasets() -> Iterator[Call]:
          "features": Whole(1, 9), "noise": Real(0, 1e30), "per_class": Whole(1, 5)},
     )  # fmt: skip
     localisation = {
-        "seed": Whole(0), "noise": Either(Real(0, 1e30, strict=True), Name()), "nodes": Whole(4, 9),
+        "seed": Whole(0), "noise": Either(Real(1e-100, 1e30), Name()), "nodes": Whole(4, 9),
         "communities": Whole(2, 9), "inside": share, "between": Real(0.25, 1), "times": Whole(1, 9), "sizes": Listed(),
         "normalization": Name(),
     }  # fmt: skip
@@ -510,24 +529,41 @@ def datasets() -> Iterator[Call]:
     yield Call(f"{name}.load_file", data.load_file, {"path": folder() / "mine.npz", "per_class": 1},
                {**common, "path": PathLike(), "nodes": Optional(PathLike()), "header": Optional(Flag()),
                 "split": Optional(Name())})  # fmt: skip
-    yield Call(f"{name}.load_planetoid", partial(data.load_planetoid, "cora"), {"split": "public"},
-               {"split": Name(), "root": Optional(PathLike()), "per_class": Whole(1), "seed": Whole(0),
+    yield Call(f"{name}.load_planetoid", partial(data.load_planetoid, "cora"), {"split": "public", "root": folder()},
+               {"split": Name(), "root": PathLike(none=None), "per_class": Whole(1), "seed": Whole(0),
                 "normalize": Flag()})  # fmt: skip
-    yield Call(f"{name}.load_planetoid", data.load_planetoid, {"name": "cora"}, {"name": Name()})
+    yield Call(f"{name}.load_planetoid", data.load_planetoid, {"name": "cora", "root": folder()}, {"name": Name()})
     yield Call(f"{name}.load_dataset", data.load_dataset, {"name": "karate"},
                {"name": Name(), "seed": Whole(0), "root": Optional(PathLike())})  # fmt: skip
-    yield Call(f"{name}.load_dataset", data.load_dataset, {"name": "cora"}, {"split": Optional(Name())})
+    yield Call(
+        f"{name}.load_dataset", data.load_dataset, {"name": "cora", "root": folder()}, {"split": Optional(Name())}
+    )
+
+
+class Values(Listed):
+    """What a parameter may be."""
+
+    def legal(self, value: Any) -> bool | None:
+        """Texts and None are values."""
+        return value in (["a"], [None]) if isinstance(value, list) else False
+
+
+class SpaceLike(Kind):
+    """A space, or a function from a method to one, which is only called when there is work."""
+
+    def legal(self, value: Any) -> bool | None:
+        """A function of one argument is not tried."""
+        return None if value is len else False
 
 
 def searches() -> Iterator[Call]:
     """Spaces, and searches without training."""
     name = "tadropedge.search"
-    yield Call(f"{name}.Choice", search.Choice, {"values": (0.5, "a")}, {"values": Listed()})
-    ends = {"low": Real(-1e300, 2), "high": Real(1)}
+    yield Call(f"{name}.Choice", search.Choice, {"values": (0.5, "a")}, {"values": Values()})
     yield Call(f"{name}.Uniform", search.Uniform, {"low": 1.0, "high": 2.0, "step": 0.5},
-               {"low": Real(1, 2), "high": Real(1, 2), "step": Optional(Real(0.25, 1))})  # fmt: skip
+               {"low": Real(-1e300, 2), "high": Real(1, 1e300), "step": Optional(Real(0.25, 1))})  # fmt: skip
     yield Call(f"{name}.LogUniform", search.LogUniform, {"low": 1.0, "high": 2.0},
-               {"low": Real(1e-322, 2, strict=True), "high": ends["high"]})  # fmt: skip
+               {"low": Real(1e-322, 2, strict=True), "high": Real(1)})  # fmt: skip
     yield Call(f"{name}.Space", search.Space, {"parameters": SPACE.parameters}, {"parameters": Table()})
     yield Call(f"{name}.Space.of", search.Space.of, {"table": SPACE.table()}, {"table": Table()})
     index = {"seed": Whole(0), "i": Whole(0)}
@@ -552,7 +588,7 @@ def searches() -> Iterator[Call]:
                {**common, "methods": Listed(), "trials": Whole(1, 3)})  # fmt: skip
     yield Call(f"{name}.honest", search.honest,
                {**given, "table": FINISHED, "replicates": 2, "kept_share": lambda trial: 0.5},
-               {**common, "table": Instance(), "replicates": Whole(1, 3), "kept_share": Instance(),
+               {**common, "table": Table(), "replicates": Whole(1, 3), "kept_share": Instance(),
                 "splits": Optional(Listed()), "curves": Flag()})  # fmt: skip
 
 
@@ -568,17 +604,17 @@ def trainings() -> Iterator[Call]:
     }  # fmt: skip
     values = {"learning_rate": 0.5, "weight_decay": 0.5, "dropout": 0.5, "keep_prob": 0.5, "seed": 3, "split": 2}
     yield Call(f"{name}.config.Trial", Trial, {**values, "gamma": 0.5, "batch_size": 3},
-               {**trial, "method": Name(), "settings": Table()})  # fmt: skip
+               {**trial, "method": Name(), "settings": Table(others=True)})  # fmt: skip
     yield Call(f"{name}.config.Trial.of", Trial.of, {"keep_ratio": 0.5, **values}, {**trial, "method": Name()})
     yield Call(f"{name}.config.Trial.but", Trial().but, values, trial)
     architecture = Architecture()
     yield Call(f"{name}.config.Architecture.network", architecture.network, {"method": "cdf"}, {"method": Name()})
     yield Call(f"{name}.config.Architecture.settings_of", architecture.settings_of, {"trial": Trial()},
                {"trial": Instance()})  # fmt: skip
-    count = Whole(1, 2**31 - 1)
+    count = Whole(0, 2**31 - 1)
     yield Call(f"{name}.config.Architecture.sizes", architecture.sizes,
                {"settings": {}, "num_nodes": 3, "num_features": 3, "num_classes": 3},
-               {"settings": Table(), "num_nodes": count, "num_features": count, "num_classes": count})  # fmt: skip
+               {"settings": Table(others=True), "num_nodes": count, "num_features": count, "num_classes": count})  # fmt: skip
     course = {"epochs": Whole(1, 2**31 - 1), "selection": Name(), "per_layer": Flag(),
               "evaluate_every": Whole(1, 2**31 - 1)}  # fmt: skip
     yield Call(f"{name}.batch.Course", Course, {}, {**course, "keep_state": Flag()})
@@ -603,7 +639,7 @@ def trainings() -> Iterator[Call]:
         {"folder": folder() / "other", "outcome": outcome(), "architecture": lab.architecture,
          "dataset_name": "karate", "num_features": 34, "num_classes": 4},
         {"folder": PathLike(), "outcome": Instance(), "architecture": Instance(), "dataset_name": Text(),
-         "num_features": Whole(34, 34), "num_classes": Whole(4, 4), "num_nodes": Optional(count),
+         "num_features": Whole(1), "num_classes": Whole(2), "num_nodes": Optional(Whole(1)),
          "class_names": Optional(Listed())},
     )  # fmt: skip
 
@@ -613,7 +649,7 @@ def comparisons() -> Iterator[Call]:
     name = "tadropedge.comparison"
     yield Call(f"{name}.comparison.Plan", Plan, {"methods": ["cdf"]},
                {"methods": Listed(), "trials": Whole(1), "seeds": Whole(2), "seed": Whole(0),
-                "space": Optional(Instance())})  # fmt: skip
+                "space": Optional(SpaceLike())})  # fmt: skip
     plan = Plan(["original"], trials=1, seeds=2, space=SPACE)
     yield Call(f"{name}.comparison.compare", compare,
                {"laboratory": laboratory(), "plan": plan, "storage": partial(storage)},
@@ -682,15 +718,17 @@ def checks(call: Call, argument: str, kind: Kind) -> Iterator[tuple[str, Callabl
 
 def works(call: Call, argument: str, make: Callable[[], Any]) -> None:
     """A legal value is taken without a word."""
+    value = make()
     with silence():
-        call(**{argument: make()})
+        call(**{argument: value})
 
 
 def refused(call: Call, argument: str, make: Callable[[], Any]) -> None:
     """A wrong value raises TadropedgeError: one short line that names the argument."""
+    value = make()
     try:
         with silence():
-            result = call(**{argument: make()})
+            result = call(**{argument: value})
     except tde.TadropedgeError as error:
         text = str(error)
         assert len(text) <= LONGEST, f"a message of {len(text)} characters: {text[:200]}"
@@ -720,8 +758,7 @@ def as_array(value: Any) -> Any:
 
 def silence() -> warnings.catch_warnings:
     """Warnings are errors."""
-    context = warnings.catch_warnings(action="error")
-    return context
+    return warnings.catch_warnings(action="error")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -778,5 +815,3 @@ def missing() -> list[str]:
             if plain and one.name not in tried.get(name, set()):
                 lacking.append(f"{name}({one.name})")
     return lacking
-
-

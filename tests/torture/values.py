@@ -7,6 +7,7 @@ values of its own, most of them made from a valid one: a tensor as sparse, meta,
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +23,13 @@ class Mute:
 
     def __repr__(self) -> str:
         raise RuntimeError("no words")
+
+
+def quantised(tensor: Tensor) -> Tensor:
+    """A tensor in eight bits; newer versions of torch warn that these will go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.quantize_per_tensor(tensor, 0.1, 0, torch.qint8)
 
 
 def _always(value: Any) -> Callable[[], Any]:
@@ -50,7 +58,7 @@ STRANGE: Values = {
     "a tensor of five axes": lambda: torch.ones(1, 1, 1, 1, 1),
     "a sparse tensor": lambda: torch.eye(3).to_sparse(),
     "a meta number": lambda: torch.tensor(1.0, device="meta"),
-    "a quantised number": lambda: torch.quantize_per_tensor(torch.tensor(1.0), 0.1, 0, torch.qint8),
+    "a quantised number": lambda: quantised(torch.tensor(1.0)),
     "a structured array": lambda: np.zeros(3, dtype=[("a", "i4")]),
 }
 
@@ -81,7 +89,7 @@ class Whole(Kind):
         return type(value) is int and self.least <= value <= self.most
 
     def wrong(self, valid: Any) -> Values:
-        below = {"one below": lambda: self.least - 1} if self.least > -math.inf else {}
+        below = {"one below": lambda: self.least - 1} if self.least > -(2**63) else {}
         wrong = {"as a float": lambda: float(valid), "in a list of two": lambda: [valid, valid]}
         return wrong | {"as text": lambda: str(valid)} | below
 
@@ -97,7 +105,7 @@ class Whole(Kind):
 class Real(Kind):
     """A number of any library in [low, high], or without the ends if ``strict``."""
 
-    def __init__(self, low: float = -1e300, high: float = 1e300, strict: bool = False) -> None:
+    def __init__(self, low: float = -1.7e308, high: float = 1.7e308, strict: bool = False) -> None:
         self.low, self.high, self.strict = low, high, strict
 
     def legal(self, value: Any) -> bool:
@@ -106,7 +114,11 @@ class Real(Kind):
         return self.low < value < self.high if self.strict else self.low <= value <= self.high
 
     def wrong(self, valid: Any) -> Values:
-        return {"in a list of two": lambda: [valid, valid], "as text": lambda: str(valid), "complex": lambda: 1j * valid}
+        return {
+            "in a list of two": lambda: [valid, valid],
+            "as text": lambda: str(valid),
+            "complex": lambda: 1j * valid,
+        }
 
     def equal(self, valid: Any) -> Values:
         return {
@@ -151,7 +163,12 @@ class Text(Kind):
 class PathLike(Kind):
     """A path: most texts are one, but not an empty one, one with a NUL or of 5,000 characters."""
 
+    def __init__(self, none: bool | None = False) -> None:
+        self.none = none  # whether None is legal; None: it is, and depends on the machine
+
     def legal(self, value: Any) -> bool | None:
+        if value is None:
+            return self.none
         return None if isinstance(value, str) and "\0" not in value and 0 < len(value) < 5000 else False
 
     def wrong(self, valid: Any) -> Values:
@@ -249,7 +266,7 @@ class Array(Kind):
         """Of another make or shape."""
         forms: Values = {
             "meta": lambda: valid.to("meta"),
-            "quantised": lambda: torch.quantize_per_tensor(valid.float(), 0.1, 0, torch.qint8),
+            "quantised": lambda: quantised(valid.float()),
             "complex": lambda: valid.to(torch.complex64),
             "0-d": lambda: valid.flatten()[0],
         }
