@@ -80,17 +80,17 @@ def check_tensor(name: str, value: object) -> Tensor:
     >>> import torch
     >>> check_tensor("x", torch.eye(2).to_sparse())
     Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: x must be a dense tensor of real numbers, got torch.float32 (torch.sparse_coo, \
-cpu) of shape [2, 2]
+    tadropedge.errors.TadropedgeError: x must be a dense tensor of real numbers, got torch.float32 (torch.sparse_coo) \
+of shape [2, 2] on cpu
     """
     import torch
 
     if not isinstance(value, torch.Tensor):
         raise TadropedgeError(f"{name} must be a tensor, got {show(value)}")
     if not is_plain(value):
-        where = f"{value.layout}, {value.device.type}"
         raise TadropedgeError(
-            f"{name} must be a dense tensor of real numbers, got {value.dtype} ({where}) of shape {list(value.shape)}"
+            f"{name} must be a dense tensor of real numbers, got {value.dtype} ({value.layout}) of shape "
+            f"{list(value.shape)} on {value.device}"
         )
     return value
 

@@ -18,6 +18,7 @@ from tadropedge.errors import (
     check_list,
     check_positive,
     check_runs_on,
+    check_tensor,
     check_text,
     check_whole,
     is_plain,
@@ -213,7 +214,7 @@ class Dataset:
         check_kind("graph", self.graph, Graph)
         check_kind("split", self.split, Split)
         check_kind("features", self.features, Tensor)
-        check_whole("labels", self.labels)
+        check_tensor("labels", self.labels)
         settle(self, num_classes=check_integer("num_classes", self.num_classes, least=2))
         if self.gamma is not None:
             settle(self, gamma=check_positive("gamma", self.gamma))
