@@ -14,7 +14,24 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import checked_matrix, plain_array
-from tadropedge.errors import TadropedgeError, as_integer, check_device, check_length, check_text, show
+from tadropedge.errors import (
+    TadropedgeError,
+    as_integer,
+    check_array,
+    check_device,
+    check_encodable,
+    check_flag,
+    check_integer,
+    check_length,
+    check_number,
+    check_numbers,
+    check_path,
+    check_runs_on,
+    check_text,
+    check_whole,
+    settle,
+    show,
+)
 from tadropedge.files import ArrayGraph, existing, matrix_arcs, read_edge_list, read_npz
 from tadropedge.fingerprint import fingerprint
 from tadropedge.memory import check_room
@@ -88,10 +105,34 @@ class Graph:
     node_ids: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:
-        low, high = self.pairs
+        settle(self, num_nodes=check_integer("num_nodes", self.num_nodes, least=1, most=MOST_NODES))
+        pairs = check_whole("pairs", self.pairs)
+        if pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.dtype != torch.int64:
+            raise TadropedgeError(f"pairs must be int64 [2, M], got {pairs.dtype} of shape {list(pairs.shape)}")
+        low, high = pairs
         key = low * self.num_nodes + high
         if not bool((low < high).all() and (key.diff() > 0).all()):
             raise TadropedgeError("pairs must be sorted, with pairs[0] < pairs[1]; use Graph.from_edge_index")
+        if pairs.numel() and (int(low.min()) < 0 or int(high.max()) >= self.num_nodes):
+            raise TadropedgeError(f"pairs hold node ids from 0 to num_nodes - 1 = {self.num_nodes - 1}, got others")
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Check what comes with the pairs: weights, arcs and names."""
+        edges = self.num_edges
+        if self.weight is not None:
+            weight = check_length("weight", self.weight, edges, "pair")
+            if weight.dtype != torch.float64 or weight.dim() != 1:
+                raise TadropedgeError(f"weight must be float64 [M], got {weight.dtype} of shape {list(weight.shape)}")
+            check_device("weight", weight, self.device, "pairs")
+            _check_positive(weight)
+        arcs = check_whole("arc_pair", self.arc_pair)
+        if arcs.dim() != 1 or arcs.dtype != torch.int64:
+            raise TadropedgeError(f"arc_pair must be int64 [A], got {arcs.dtype} of shape {list(arcs.shape)}")
+        if arcs.numel() and (int(arcs.min()) < -1 or int(arcs.max()) >= edges):
+            raise TadropedgeError(f"arc_pair must hold numbers of pairs, from -1 to {edges - 1}, got others")
+        if self.node_ids is not None and (not isinstance(self.node_ids, tuple) or len(self.node_ids) != self.num_nodes):
+            raise TadropedgeError(f"node_ids must be a tuple of {self.num_nodes} names, got {show(self.node_ids)}")
 
     # -- constructors ---------------------------------------------------------------------------------
 
@@ -125,6 +166,7 @@ class Graph:
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None or not hasattr(data, "num_nodes"):
             raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
+        weight = None if weight is None else check_text("weight", weight)
         values = getattr(data, weight, None) if weight is not None else None
         return cls.from_edge_index(edge_index, data.num_nodes, values)
 
@@ -155,9 +197,10 @@ class Graph:
         """
         if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
             raise TadropedgeError(f"expected a NetworkX graph, got {show(graph)}")
+        weight = None if weight is None else check_text("weight", weight)
         ids = tuple(graph.nodes)
         for node in ids:
-            check_text("a node", node)
+            check_encodable("a node", node)
         number = {node: index for index, node in enumerate(ids)}
         edges = list(graph.edges(data=weight or False, **({"default": 1.0} if weight else {})))
         arcs = np.array([(number[edge[0]], number[edge[1]]) for edge in edges], dtype=np.int64).reshape(-1, 2)
@@ -179,21 +222,24 @@ class Graph:
         integers or strings; ``graph.node_ids`` keeps them, numbered in sorted order. ``num_nodes`` says that
         the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated nodes).
         """
-        path = existing(path)
-        if path.suffix == ".npz":
-            arrays = read_npz(path)
+        file, weighted = existing(check_path("path", path)), check_flag("weighted", weighted)
+        header = None if header is None else check_flag("header", header)
+        if num_nodes is not None:
+            num_nodes = check_integer("num_nodes", num_nodes, least=1, most=MOST_NODES)
+        if file.suffix == ".npz":
+            arrays = read_npz(file)
         else:
-            table = read_edge_list(path, header=header, weighted=weighted)
+            table = read_edge_list(file, header=header, weighted=weighted)
             if num_nodes is None:
                 return replace(cls.from_edge_index(table.arcs, len(table.ids), table.weight), node_ids=table.ids)
             if isinstance(table.ids[0], str):
-                raise TadropedgeError(f"{path.name}: num_nodes={num_nodes} needs integer ids, found {table.ids[0]!r}")
+                raise TadropedgeError(f"{file.name}: num_nodes={num_nodes} needs integer ids, found {table.ids[0]!r}")
             arrays = ArrayGraph(np.array(table.ids)[table.arcs], num_nodes, table.weight)
         nodes = arrays.num_nodes if num_nodes is None else num_nodes
         try:
             return cls.from_edge_index(arrays.edge_index, nodes, arrays.weight if weighted else None)
         except TadropedgeError as error:
-            raise TadropedgeError(f"{path.name}: {error}") from error
+            raise TadropedgeError(f"{file.name}: {error}") from error
 
     # -- what it holds --------------------------------------------------------------------------------
 
@@ -257,11 +303,18 @@ class Graph:
         """
         check_length("values", values, self.num_edges, "edge of the graph")
         check_device("values", values, self.device, "the graph")
-        padded = torch.cat((values, values.new_full((*values.shape[:-1], 1), loops)), dim=-1)
+        filling = bool(loops) if isinstance(loops, bool | np.bool_) else check_number("loops", loops)
+        try:
+            filling = float(filling) if values.is_floating_point() else filling
+            padding = values.new_full((*values.shape[:-1], 1), filling)
+        except (RuntimeError, OverflowError):
+            raise TadropedgeError(f"loops must be a number that {values.dtype} holds, got {filling}") from None
+        padded = torch.cat((values, padding), dim=-1)
         return padded[..., self.arc_pair]  # −1 reads the padding
 
     def to(self, device: torch.device | str) -> Graph:
         """Return the same graph on another device."""
+        device = check_runs_on(device)
         weight = None if self.weight is None else self.weight.to(device)
         return replace(self, pairs=self.pairs.to(device), weight=weight, arc_pair=self.arc_pair.to(device))
 
@@ -284,23 +337,13 @@ def check_graph(graph: object) -> Graph:
 
 def _arcs(edge_index: Any) -> Tensor:
     """Check ``edge_index`` and return it as int64 ``[2, A]``."""
-    try:
-        arcs = edge_index if isinstance(edge_index, Tensor) else torch.from_numpy(_native(edge_index))
-    except TadropedgeError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"expected an edge_index of shape [2, A], got {show(edge_index)}") from error
-    if arcs.layout is not torch.strided or arcs.dim() != 2 or arcs.shape[0] != 2:
+    arcs = check_array("edge_index", edge_index)
+    if arcs.dim() != 2 or arcs.shape[0] != 2:
         raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
-    integral = not (arcs.is_floating_point() or arcs.is_complex() or arcs.dtype == torch.bool)
+    integral = not (arcs.is_floating_point() or arcs.dtype == torch.bool)
     if not integral and arcs.numel():  # an empty list has no integers to show its type
         raise TadropedgeError(f"edge_index must hold whole numbers, got dtype {arcs.dtype}")
     return arcs.detach().to(torch.int64)
-
-
-def _native(values: Any) -> npt.NDArray[Any]:
-    """A copy that torch takes: contiguous, writable, in the byte order of the machine."""
-    return np.array(plain_array(values, "edge_index"))
 
 
 def _num_nodes(arcs: Tensor, wanted: int | None) -> int:
@@ -324,21 +367,18 @@ def _checked_nodes(num_nodes: int) -> int:
     if num_nodes < 1:
         raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
     if num_nodes > MOST_NODES:
-        raise TadropedgeError(f"a graph may have up to {MOST_NODES} nodes, got {num_nodes}; number the nodes from 0")
+        raise TadropedgeError(
+            f"a graph may have up to {MOST_NODES} nodes, got {show(num_nodes, typed=False)}; number the nodes from 0"
+        )
     check_room(NODE_BYTES * num_nodes, f"a graph of {num_nodes} nodes")
     return num_nodes
 
 
 def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
     """Check edge weights and return them as float64 ``[A]`` on the device of ``arcs``."""
-    weight = (
-        edge_weight if isinstance(edge_weight, Tensor) else torch.from_numpy(_float_array(edge_weight, "edge_weight"))
-    )
+    weight = check_numbers("edge_weight", edge_weight).detach()
     if isinstance(edge_weight, Tensor):
         check_device("edge_weight", weight, arcs.device, "edge_index")
-    weight = weight.detach()
-    if weight.is_complex():
-        raise TadropedgeError(f"edge weights must be real numbers, got dtype {weight.dtype}")
     if weight.dim() == 2 and weight.shape[1] == 1:
         weight = weight[:, 0]
     if weight.dim() != 1 or weight.shape[0] != arcs.shape[1]:
@@ -347,13 +387,17 @@ def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
             f"expected shape [{arcs.shape[1]}]"
         )
     weight = weight.to(device=arcs.device, dtype=torch.float64)
+    _check_positive(weight)
+    return weight
+
+
+def _check_positive(weight: Tensor) -> None:
     wrong = ~((weight > 0) & torch.isfinite(weight))
     if bool(wrong.any()):
         place = int(wrong.nonzero()[0])
         raise TadropedgeError(
             f"edge weights must be positive and finite, got {float(weight[place])} at position {place}"
         )
-    return weight
 
 
 def _float_array(values: Any, name: str | None) -> npt.NDArray[np.float64]:

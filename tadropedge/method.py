@@ -16,7 +16,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import TadropedgeError, check_flag, check_text, lookup, settle, show
 from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
 PAPER_SCORE = "aggregate"  # the score of a rule that names none
@@ -41,6 +41,13 @@ class Method:
     strategy: str | None = None
     inverse: bool = False
     network: str | None = None
+
+    def __post_init__(self) -> None:
+        check_text("name", self.name)
+        for name, registry in (("score", SCORES), ("strategy", STRATEGIES), ("network", NETWORKS)):
+            if getattr(self, name) is not None:
+                lookup(name, getattr(self, name), dict.fromkeys(registry))  # without importing it
+        settle(self, inverse=check_flag("inverse", self.inverse))
 
     @classmethod
     def of(cls, name: str) -> Method:
@@ -114,7 +121,7 @@ def _dropping(name: str) -> Method | None:
 
 
 def _unknown(name: object) -> str:
-    close = difflib.get_close_matches(str(name), [*droppings(), *NETWORKS], n=1)
+    close = difflib.get_close_matches(name, [*droppings(), *NETWORKS], n=1) if isinstance(name, str) else []
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return (
         f"unknown method {show(name, typed=False)}; choose from original, dropedge, [inverse-][SCORE-]RULE or "

@@ -24,30 +24,47 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
 from torch_geometric.transforms import BaseTransform
 
 from tadropedge.errors import (
     TadropedgeError,
     check_device,
+    check_flag,
     check_integer,
     check_length,
+    check_numbers,
+    check_path,
     check_probability,
     check_seed,
+    check_tensor,
+    check_whole,
     lookup,
+    show,
 )
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.graph import Graph
 from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, node_pair_words, signed, toss
 from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
-from tadropedge.strategies import Numbers, keep_probabilities
+from tadropedge.strategies import Numbers, check_rule, keep_probabilities
 from tadropedge.strategies import Score as Strategy
 
 ADVANCES = {"call": None, "manual": None}
 TAKING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
-class AddScore(BaseTransform):  # type: ignore[misc]
+class OfEdges(BaseTransform):  # type: ignore[misc]
+    """A transform of a homogeneous ``Data``; PyG would try to copy whatever it is given."""
+
+    def __call__(self, data: Data) -> Data:
+        """A transformed copy of ``data``, which is not changed."""
+        if not isinstance(data, BaseData) or getattr(data, "edge_index", None) is None:
+            raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
+        return super().__call__(data)
+
+
+class AddScore(OfEdges):
     """Add ``data.edge_score [A]``, float64, one score for each arc of ``data.edge_index``.
 
     ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
@@ -61,6 +78,7 @@ class AddScore(BaseTransform):  # type: ignore[misc]
     def __init__(self, score: Score = "aggregate", *, cache_dir: str | Path | None = None, **settings: Any) -> None:
         known = settings_for(score, {"features": None})  # comes with the data
         check_settings(score, known | settings)
+        cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
         self.score, self.cache_dir, self.settings = score, cache_dir, settings
 
     def forward(self, data: Data) -> Data:
@@ -107,7 +125,7 @@ class AddResistance(AddScore):
         super().__init__(score, cache_dir=cache_dir, **(settings_for(score, wanted | modal) | given))
 
 
-class AddKeepProbability(BaseTransform):  # type: ignore[misc]
+class AddKeepProbability(OfEdges):
     """Add ``data.edge_keep_prob [A]``, float64, from ``data.edge_score`` or else ``data.edge_resistance``.
 
     The settings are those of :func:`tadropedge.keep_probabilities`; ranks and shares count undirected edges,
@@ -124,8 +142,8 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
         gamma: Numbers | str = "auto",
         inverse: bool = False,
     ) -> None:
-        if not callable(strategy):
-            lookup("strategy", strategy, STRATEGIES)
+        check_rule(strategy)
+        check_flag("inverse", inverse)
         self.settings: dict[str, Any] = {
             "strategy": strategy,
             "keep_prob": keep_prob,
@@ -133,13 +151,15 @@ class AddKeepProbability(BaseTransform):  # type: ignore[misc]
             "gamma": gamma,
             "inverse": inverse,
         }
+        for name in ("keep_prob", "keep_ratio", "gamma"):
+            value = self.settings[name]
+            if value is not None and not isinstance(value, str) and check_numbers(name, value).dim():
+                raise TadropedgeError(f"{name} must be a single number here, got a vector")
         # A trial on two edges: wrong settings are told where they are written, not when data arrives.
         budget = {} if keep_ratio is None or keep_prob is not None else {"keep_ratio": 1.0}
-        tried = keep_probabilities(torch.tensor([0.5, 1.0]), **{**self.settings, **budget})
+        keep_probabilities(torch.tensor([0.5, 1.0]), **{**self.settings, **budget})
         if keep_ratio is not None:
             keep_probabilities(torch.ones(1), strategy="uniform", keep_prob=keep_prob, keep_ratio=keep_ratio)
-        if tried.dim() > 1:
-            raise TadropedgeError("keep_prob, keep_ratio and gamma must be single numbers here, got a vector")
 
     def forward(self, data: Data) -> Data:
         """Compute the probabilities of ``data``, a shallow copy that PyG's transforms make of their input."""
@@ -190,6 +210,13 @@ def _word(name: str, value: Any) -> str:
         return f"{called}#{id(entry):x}"
 
 
+def check_arcs(edge_index: object) -> None:
+    """Refuse what is no tensor of whole numbers ``[2, A]``; values are not looked at."""
+    arcs = check_whole("edge_index", edge_index)
+    if arcs.dim() != 2 or arcs.shape[0] != 2:
+        raise TadropedgeError(f"edge_index must have shape [2, A], got {list(arcs.shape)}")
+
+
 class TADropEdge(nn.Module):
     """Drop edges in training; in ``eval()`` pass everything through untouched.
 
@@ -237,13 +264,14 @@ class TADropEdge(nn.Module):
         node_id: Tensor | None = None,
     ) -> tuple[Any, ...]:
         """Return the kept arcs, the mask, and what of ``edge_attr`` belongs to the kept arcs."""
+        check_arcs(edge_index)
         if not self.training:
             everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
             return (edge_index, everything, *edge_attr)
         for values in edge_attr:
-            if values is not None and values.shape[0] != edge_index.shape[1]:
+            if values is not None and check_tensor("an edge attribute", values).shape[:1] != edge_index.shape[1:]:
                 raise TadropedgeError(
-                    f"an edge attribute has {values.shape[0]} rows, but edge_index has {edge_index.shape[1]} arcs"
+                    f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
                 )
         mask = self.mask(edge_index, edge_keep_prob, node_id)
         kept = (None if values is None else values[mask] for values in edge_attr)
@@ -251,17 +279,20 @@ class TADropEdge(nn.Module):
 
     def mask(self, edge_index: Tensor, edge_keep_prob: Tensor, node_id: Tensor | None = None) -> Tensor:
         """The mask of kept arcs, bool ``[A]``; all True in ``eval()``."""
+        check_arcs(edge_index)
         if not self.training:
             return torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
         if not isinstance(edge_keep_prob, Tensor):
             raise TadropedgeError(
-                f"edge_keep_prob must be a tensor, got {edge_keep_prob!r}; AddKeepProbability makes one"
+                f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; AddKeepProbability makes one"
             )
-        if edge_keep_prob.dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
+        if check_tensor("edge_keep_prob", edge_keep_prob).dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
             raise TadropedgeError(
                 f"edge_keep_prob has shape {list(edge_keep_prob.shape)}, but edge_index has {edge_index.shape[1]} arcs"
             )
         check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
+        if node_id is not None and check_whole("node_id", node_id).dim() != 1:
+            raise TadropedgeError(f"node_id must be one number for each node, got shape {list(node_id.shape)}")
         check_device("the TADropEdge module", self.epoch, edge_index.device, "edge_index")
         self._check_values(edge_index, edge_keep_prob, node_id)
         words = node_pair_words(edge_index if node_id is None else node_id[edge_index])
@@ -276,10 +307,11 @@ class TADropEdge(nn.Module):
             return
         self._check_caller()
         check_probability("edge_keep_prob", edge_keep_prob)
-        if node_id is not None and edge_index.numel() and int(edge_index.max()) >= len(node_id):
-            raise TadropedgeError(
-                f"node_id names {len(node_id)} nodes, but edge_index holds the node {int(edge_index.max())}"
-            )
+        if node_id is not None and edge_index.numel():
+            least, most = torch.stack(torch.aminmax(edge_index)).tolist()
+            if least < 0 or most >= len(node_id):
+                wrong = least if least < 0 else most
+                raise TadropedgeError(f"node_id names {len(node_id)} nodes, but edge_index holds the node {wrong}")
 
     def _check_caller(self) -> None:
         """Refuse to draw where the epoch cannot follow: subgraphs that repeat are not noticed in training."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import TadropedgeError, check_function, show
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# What an entry must be: how it is called, and with how many arguments besides settings of its own.
+SIGNATURES = {
+    "score": ("score(graph, **settings) -> [M]", 1),
+    "strategy": ("rule(weights [M]) -> [M] or rule(weights [M], gamma) -> [M]", 1),
+    "dataset": ("load(seed, **options) -> Dataset", 0),
+}
+NETWORK_METHODS = ("completed", "shapes", "training", "evaluation")
 RESERVED = ("inverse", "original", "dropedge", "auto")  # words of the grammar of methods
 
 
@@ -62,9 +69,14 @@ class Registry(MutableMapping[str, T], Generic[T]):
         for other in (SCORES, STRATEGIES, NETWORKS):
             if name in other and other is not self and self.kind != "dataset":
                 raise TadropedgeError(f"{name!r} is the name of a {other.kind} already: the {self.kind} needs another")
-        wanted = "class" if self.kind == "network" else "function"
-        if not callable(entry) or isinstance(entry, type) != (wanted == "class"):
-            raise TadropedgeError(f"the {self.kind} {name!r} must be a {wanted}, got {show(entry)}")
+        if self.kind == "network":
+            if not isinstance(entry, type) or not all(hasattr(entry, method) for method in NETWORK_METHODS):
+                raise TadropedgeError(
+                    f"the network {name!r} must be a class, a Network of tadropedge, got {show(entry)}"
+                )
+        else:
+            wanted, arguments = SIGNATURES.get(self.kind, ("", 0))
+            check_function(f"the {self.kind} {name!r}", entry, wanted, arguments, settings=True)
         self._entries[name] = entry
 
     def __delitem__(self, name: str) -> None:

@@ -23,8 +23,12 @@ from tadropedge.errors import (
     check_device,
     check_integer,
     check_length,
+    check_number,
     check_probability,
+    check_runs_on,
     check_seed,
+    check_tensor,
+    check_whole,
     show,
 )
 from tadropedge.memory import LARGE, check_memory, within_memory
@@ -58,9 +62,7 @@ def sample_edges(
     >>> many.shape, bool((many[0] == sample_edges(prob, seed=0, epoch=3)).all())
     (torch.Size([3, 4]), True)
     """
-    if not isinstance(prob, Tensor):
-        raise TadropedgeError(f"prob must be a tensor of probabilities, got {type(prob).__name__}")
-    if prob.dim() not in (1, 2):
+    if check_tensor("prob", prob).dim() not in (1, 2):
         raise TadropedgeError(f"prob must have shape [M] or [T, M], got {list(prob.shape)}")
     prob = check_probability("prob", prob)
     if pairs is None:
@@ -94,15 +96,11 @@ def sample_directed(
     14
     """
     entries = 2 * check_integer("num_pairs", num_pairs, least=0)
-    try:
-        p = float(keep_prob)
-    except (TypeError, ValueError):
-        raise TadropedgeError(f"keep_prob must be one number in [0, 1], got {show(keep_prob, typed=False)}") from None
-    check_probability("keep_prob", torch.tensor(p))
-    kept = int(p * entries)
+    kept = int(check_number("keep_prob", keep_prob, 0, 1) * entries)
+    device = check_runs_on(device)
     multiplier, offset = _keys(seed, epoch, torch.empty(0, device=device))
     _check_room(len(multiplier) if isinstance(multiplier, Tensor) else 1, entries, device)
-    coins: Tensor = pair_words(entries, torch.device(device)) * multiplier + offset
+    coins: Tensor = pair_words(entries, device) * multiplier + offset
     if kept == 0:
         return torch.zeros_like(coins, dtype=torch.bool)
     # Words differ and odd multipliers are one-to-one, so there are no ties and the count is exact.
@@ -181,7 +179,7 @@ def pair_words(count: int, device: torch.device) -> Tensor:
 
 def node_pair_words(pairs: Tensor) -> Tensor:
     """The words of node pairs ``[2, M]``, the same for (i, j) and (j, i)."""
-    if pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.is_floating_point() or pairs.is_complex():
+    if check_whole("node pairs", pairs).dim() != 2 or pairs.shape[0] != 2:
         raise TadropedgeError(f"node pairs must be whole numbers [2, M], got {pairs.dtype} {list(pairs.shape)}")
     pairs = pairs.to(torch.int64)  # narrower integers would wrap elsewhere
     low, high = torch.minimum(pairs[0], pairs[1]), torch.maximum(pairs[0], pairs[1])
@@ -196,6 +194,8 @@ def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple
     one = as_integer(seed)
     if one is not None:
         return key(check_seed(one, signed=True), number)
+    if isinstance(seed, Tensor):
+        check_tensor("seed", seed)
     listed = seed.tolist() if hasattr(seed, "tolist") else seed
     seeds = [as_integer(each) for each in listed] if isinstance(listed, (list, tuple, range)) else []
     known = [each for each in seeds if each is not None]

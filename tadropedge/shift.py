@@ -9,7 +9,16 @@ import torch
 from scipy.linalg import eigvalsh_tridiagonal
 from torch import Tensor
 
-from tadropedge.errors import ConvergenceError, TadropedgeError, check_device, lookup
+from tadropedge.errors import (
+    ConvergenceError,
+    TadropedgeError,
+    check_device,
+    check_flag,
+    check_length,
+    check_tensor,
+    lookup,
+    show,
+)
 from tadropedge.graph import Graph
 from tadropedge.memory import LARGE, check_memory, within_memory
 from tadropedge.pattern import Pattern
@@ -19,6 +28,7 @@ from tadropedge.sparse import hush_beta_warning, sparse_product
 # the values of the edges, [..., M] where S is symmetric, else [..., 2 M], and of the diagonal, [..., N].
 Normalization = Callable[[Tensor, Pattern], tuple[Tensor, Tensor]]
 
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LANCZOS_STEPS = 10_000
 LANCZOS_TOLERANCE = 1e-9
 
@@ -51,11 +61,10 @@ class ShiftOperator:
     def __matmul__(self, x: Tensor) -> Tensor:
         """S x, for x of shape ``[..., N, F]``; batch axes of S and x broadcast."""
         n = self.pattern.num_nodes
-        if not isinstance(x, Tensor) or x.dim() < 2 or x.shape[-2] != n:
-            got = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
-            raise TadropedgeError(f"shift @ x needs x of shape [..., {n}, F], got {got}")
+        if check_tensor("x", x).dim() < 2 or x.shape[-2] != n:
+            raise TadropedgeError(f"shift @ x needs x of shape [..., {n}, F], got {list(x.shape)}")
         check_device("x", x, self.values.device, "the shift operator")
-        if not x.is_floating_point() or x.layout is not torch.strided:
+        if not x.is_floating_point():
             raise TadropedgeError(f"shift @ x needs a dense floating point x, got {x.dtype} ({x.layout})")
         if x.device.type == "cpu" and x.dtype not in (torch.float32, torch.float64):
             raise TadropedgeError(f"on a CPU shift @ x needs x in float32 or float64, got {x.dtype}")
@@ -93,11 +102,11 @@ class ShiftOperator:
 
     def with_values(self, values: Tensor, symmetric: bool = False) -> ShiftOperator:
         """The same places with other values ``[..., E]``, for instance learned ones."""
-        if values.shape[-1:] != (self.pattern.num_entries,):
-            raise TadropedgeError(
-                f"values have shape {list(values.shape)}, but the pattern has {self.pattern.num_entries} entries"
-            )
-        return replace(self, values=values, symmetric=symmetric)
+        check_length("values", values, self.pattern.num_entries, "entry of the pattern")
+        check_device("values", values, self.values.device, "the shift operator")
+        if not values.is_floating_point():
+            raise TadropedgeError(f"values must be floating point, got {values.dtype}")
+        return replace(self, values=values, symmetric=check_flag("symmetric", symmetric))
 
     def __repr__(self) -> str:
         batch = tuple(self.values.shape[:-1])
@@ -133,10 +142,10 @@ def shift_operator(
     A node that lost all its edges has only its diagonal entry, 1 where the formula adds I, else 0; never NaN.
     """
     if not isinstance(graph, Graph):
-        raise TadropedgeError(f"expected a tadropedge.Graph, got {type(graph).__name__}")
+        raise TadropedgeError(f"expected a tadropedge.Graph, got {show(graph)}")
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
-    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise TadropedgeError(f"dtype must be a floating point type of torch, got {dtype!r}")
+    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
+        raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
     pattern = graph.pattern
     kept = _kept(graph, keep, dtype)
     edges, diagonal = normalize(kept, pattern)
@@ -149,24 +158,27 @@ def shift_operator(
 def _kept(graph: Graph, keep: Tensor | None, dtype: torch.dtype) -> Tensor:
     """The values of A on the kept edges: ``[..., M]``, or ``[..., 2 M]`` with one value per direction."""
     m = graph.num_edges
-    if keep is None:
-        kept = torch.ones(m, dtype=dtype, device=graph.device)
-    else:
-        if not isinstance(keep, Tensor) or keep.dim() < 1 or keep.shape[-1] not in (m, 2 * m):
-            got = list(keep.shape) if isinstance(keep, Tensor) else type(keep).__name__
-            raise TadropedgeError(
-                f"keep must have shape [..., {m}] (edges) or [..., {2 * m}] (directed entries), got {got}"
-            )
-        check_device("keep", keep, graph.device, "the graph")
-        if not (keep.dtype == torch.bool or keep.is_floating_point()):
-            raise TadropedgeError(f"keep must be a bool mask or floating point values, got {keep.dtype}")
-        if keep.is_floating_point() and not bool(((keep >= 0) & torch.isfinite(keep)).all()):
-            raise TadropedgeError("soft values of keep must be finite and at least 0")
-        kept = keep.to(dtype)
+    everything = torch.ones(m if keep is None else 0, dtype=dtype, device=graph.device)
+    kept = everything if keep is None else check_keep(graph, keep).to(dtype)
     if graph.weight is None:
         return kept
     weight = graph.weight.to(dtype)
     return kept * (weight if kept.shape[-1] == m else weight.repeat(2))
+
+
+def check_keep(graph: Graph, keep: object) -> Tensor:
+    """Return what is kept if it is a mask or soft values, ``[..., M]`` or ``[..., 2 M]``, where the graph lies."""
+    m, found = graph.num_edges, check_tensor("keep", keep)
+    if found.dim() < 1 or found.shape[-1] not in (m, 2 * m):
+        raise TadropedgeError(
+            f"keep must have shape [..., {m}] (edges) or [..., {2 * m}] (directed entries), got {list(found.shape)}"
+        )
+    check_device("keep", found, graph.device, "the graph")
+    if not (found.dtype == torch.bool or found.is_floating_point()):
+        raise TadropedgeError(f"keep must be a bool mask or floating point values, got {found.dtype}")
+    if found.is_floating_point() and not bool(((found >= 0) & torch.isfinite(found)).all()):
+        raise TadropedgeError("soft values of keep must be finite and at least 0")
+    return found
 
 
 # -- normalisations -------------------------------------------------------------------------------------

@@ -12,11 +12,23 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_probability, lookup, show
+from tadropedge.errors import (
+    TadropedgeError,
+    ask,
+    check_flag,
+    check_function,
+    check_numbers,
+    check_probability,
+    is_plain,
+    lookup,
+    show,
+)
 from tadropedge.registry import STRATEGIES
 
 Score = Callable[..., Tensor]
 Numbers = float | Sequence[float] | Tensor
+
+RULE = "rule(weights [M]) -> [M] or rule(weights [M], gamma) -> [M], with scores in [0, 1]"
 
 
 def uniform(weights: Tensor) -> Tensor:
@@ -101,23 +113,39 @@ def keep_probabilities(
 
 def scores(weights: Tensor, strategy: str | Score, gamma: Numbers | str = "auto", inverse: bool = False) -> Tensor:
     """The score in [0, 1] of every edge, ``[M]`` or, for a vector of γ, ``[T, M]``."""
-    rule = strategy if callable(strategy) else lookup("strategy", strategy, STRATEGIES)
-    flip = inverse
+    rule = check_rule(strategy)
+    flip = inverse = check_flag("inverse", inverse)
     if inverse and rule is uniform:
         raise TadropedgeError("uniform dropping treats all edges alike and has no inverse")
     if inverse and isinstance(strategy, str) and strategy in INVERSES:
         rule, flip = INVERSES[strategy], False
-    settings = {"gamma": _gamma(gamma, weights)[..., None]} if _wants_gamma(rule) else {}
-    score = rule(weights, **settings)
-    if not isinstance(score, Tensor) or score.shape[-1:] != weights.shape:
-        raise TadropedgeError(
-            f"a strategy must return one score for each of {weights.shape[0]} edges, "
-            f"got {list(score.shape) if isinstance(score, Tensor) else type(score).__name__}"
-        )
+    wanted = _wants_gamma(rule)
+    # Looked at even if it is not used, but the knee is not searched for nothing.
+    threshold = torch.zeros(()) if isinstance(gamma, str) and gamma == "auto" and not wanted else _gamma(gamma, weights)
+    settings = {"gamma": threshold[..., None]} if wanted else {}
+    what = f"the strategy {_called(strategy)!r}"
+    score = ask(what, RULE, rule, weights, **settings)
+    good = isinstance(score, Tensor) and is_plain(score) and score.shape[-1:] == weights.shape
+    if not good or score.dim() > 1 + (threshold.dim() if wanted else 0):
+        got = f"a tensor of {score.dtype} and shape {list(score.shape)}" if isinstance(score, Tensor) else show(score)
+        raise TadropedgeError(f"{what} must return one score for each of {weights.shape[0]} edges, got {got}")
+    if score.device != weights.device:
+        raise TadropedgeError(f"{what} must return scores on {weights.device}, where the weights are")
     if score.dtype == torch.bool:
         score = score.to(torch.float64)
-    score = check_probability("the score of a strategy", score)
+    score = check_probability(f"the score of {what}", score)
     return 1 - score if flip else score
+
+
+def check_rule(strategy: object) -> Score:
+    """The function that a strategy stands for."""
+    if callable(strategy):
+        return check_function("strategy", strategy, RULE, settings=True)
+    return lookup("strategy", strategy, STRATEGIES)
+
+
+def _called(strategy: object) -> object:
+    return strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
 
 
 def _wants_gamma(rule: Score) -> bool:
@@ -149,12 +177,7 @@ def auto_gamma(weights: Tensor) -> float:
 
 def check_weights(weights: Tensor | Sequence[float]) -> Tensor:
     """Return edge weights as float64 ``[M]``: at least one, all finite and none negative."""
-    try:
-        weights = weights if isinstance(weights, Tensor) else torch.tensor(weights)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TadropedgeError(f"weights must be one number for each edge, got {show(weights)}") from error
-    if weights.is_complex():
-        raise TadropedgeError(f"weights must be real numbers, got dtype {weights.dtype}")
+    weights = check_numbers("weights", weights)
     if weights.dim() != 1:
         raise TadropedgeError(f"weights must be one number for each edge, got shape {list(weights.shape)}")
     if weights.shape[0] == 0:
@@ -167,13 +190,10 @@ def check_weights(weights: Tensor | Sequence[float]) -> Tensor:
 
 
 def _numbers(name: str, value: Numbers | None, weights: Tensor) -> Tensor:
-    try:
-        numbers = torch.as_tensor(value, dtype=torch.float64, device=weights.device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TadropedgeError(f"{name} must be a number or a vector of numbers, got {value!r}") from error
-    if numbers.dim() > 1:
+    numbers = check_numbers(name, value)
+    if numbers.dim() > 1 or not numbers.numel():
         raise TadropedgeError(f"{name} must be a number or a vector, got shape {list(numbers.shape)}")
-    return numbers
+    return numbers.to(dtype=torch.float64, device=weights.device)
 
 
 def _gamma(gamma: Numbers | str, weights: Tensor) -> Tensor:
@@ -181,8 +201,9 @@ def _gamma(gamma: Numbers | str, weights: Tensor) -> Tensor:
         lookup("gamma", gamma, {"auto": None})
         gamma = auto_gamma(weights)
     numbers = _numbers("gamma", gamma, weights)
-    if not bool((numbers >= 0).all()):
-        raise TadropedgeError(f"gamma must be at least 0, got {float(numbers.min()):g}")
+    if not bool((torch.isfinite(numbers) & (numbers >= 0)).all()):
+        wrong = numbers[~(torch.isfinite(numbers) & (numbers >= 0))].flatten()[0]
+        raise TadropedgeError(f"gamma must be finite and at least 0, got {float(wrong):g}")
     return numbers
 
 
@@ -192,7 +213,7 @@ def _solve_ratio(ratio: Tensor, least: Tensor, strategy: str | Score) -> Tensor:
         raise TadropedgeError(f"there are {len(ratio)} values of keep_ratio, but {len(least)} of gamma")
     ratio = torch.where((ratio < least) & (ratio > least - 1e-12), least, ratio)  # the end of the range itself
     if bool((ratio < least).any()):
-        name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "your strategy")
+        name = _called(strategy)
         wrong, bound = torch.broadcast_tensors(ratio, least)
         place = int(torch.argmax((wrong < bound).to(torch.int8).flatten()))
         raise TadropedgeError(

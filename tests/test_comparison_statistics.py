@@ -279,7 +279,7 @@ def test_one_sentence_for_each():
         ({"cdf": [80.0, 81.0]}, {}, r"accuracies of cdf must be shares in \[0, 1\], got 80"),
         ({"cdf": [0.5, float("inf")]}, {}, "cdf must be finite, or NaN for a failed trial, got inf"),
         ({"cdf": [[0.5, 0.6]]}, {}, r"cdf must be a vector of numbers, got shape \[1, 2\]"),
-        ({"cdf": ["x", 0.5]}, {}, r"cdf must be a vector of numbers, got \['x', 0.5\]"),
+        ({"cdf": ["x", 0.5]}, {}, r"accuracy of cdf must be real numbers, got list \['x', 0.5\]"),
         ({"cdf": [0.5, 0.6]}, {"cdf": [-0.1, 0.6]}, r"the reference of cdf must be shares in \[0, 1\], got -0.1"),
         ({"cdf": [0.5, 0.6]}, {"cfd": [0.5, 0.6]}, "a reference is given for 'cfd', but accuracies only for cdf"),
         ({"a": [0.5, 0.6], "b": [0.5] * 3}, {"b": [0.5] * 3}, "same replicates, got a 2, b 3; references b 3"),

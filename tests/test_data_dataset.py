@@ -76,22 +76,32 @@ SPARSE_NAN = sp.csr_matrix(([1.0, np.inf], ([0, 5], [0, 2])), shape=(6, 3))
         ({"labels": LABELS.float()}, r"labels must be int64 of shape \[6\].*got torch.float32"),
         ({"labels": ids(0, 1, 0, 2, 0, 1)}, "labels run from 0 to 1, and -1 for no label, got 2 at position 3"),
         ({"labels": ids(0, 1, 0, 1, 0, -2)}, "got -2 at position 5"),
-        ({"num_classes": 1}, "num_classes must be at least 2, got 1"),
+        ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1"),
         ({"num_classes": 3}, "class 2 has no training node"),
         ({"class_names": ("a",)}, "expected 2 class_names, got 1"),
         ({"split": split(train=(0, 2), val=(1,))}, "class 1 has no training node: split.train must hold one of each"),
         ({"split": split(train=(0, 1, 6))}, "split.train holds the node 6, but there are 6: indices run from 0 to 5"),
-        ({"split": split(val=(-1,))}, "split.val holds the node -1"),
         ({"split": split(test=(5,))}, "split.test holds the node 5, which has no label"),
         ({"split": split(test=(3, 1))}, "the node 1 is in split.train and in split.test: parts must be disjoint"),
         ({"split": split(test=(3, 3))}, "split.test holds 1 node indices more than once"),
-        ({"split": split(val=())}, r"split.val must be a list of node indices \(int64, not empty\)"),
-        ({"split": Split(LABELS > 0, ids(2), ids(3))}, "split.train must be a list .* got torch.bool"),
     ],
 )
 def test_node_level_input_that_is_refused(changes, message):
     with pytest.raises(TadropedgeError, match=message):
         dataset(**changes)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (ids(2, -1), "split.val must hold indices of at least 0, got -1"),
+        (ids(), r"split.val must be a list of indices \(int64, not empty\)"),
+        (LABELS > 0, "split.val must hold whole numbers, got torch.bool"),
+    ],
+)
+def test_a_split_refuses_when_it_is_made(part, message):
+    with pytest.raises(TadropedgeError, match=message):
+        Split(ids(0, 1), part, ids(3))
 
 
 @pytest.mark.parametrize(

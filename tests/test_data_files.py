@@ -119,7 +119,7 @@ NAN[7, 2] = np.nan
         ({"y": Y.astype(float)}, "y must hold whole numbers, got float64"),
         ({"y": Y[:-2]}, r"labels must be int64 of shape \[12\].*got torch.int64 of shape \[10\]"),
         ({"y": Y[:, None]}, r"labels must be int64 of shape \[12\].*got torch.int64 of shape \[12, 1\]"),
-        ({"y": np.full(N, -1)}, "num_classes must be at least 2, got 0"),
+        ({"y": np.full(N, -1)}, "num_classes must be a whole number of at least 2, got 0"),
         ({"x": X[:-1], "num_nodes": N}, r"features have shape \[11, 4\]: expected \[N, F\] with N = 12 nodes"),
         ({"x": X[:-1]}, "edge_index holds the node id 11, but num_nodes=11"),
         ({"x": X[:, 0]}, r"features have shape \[12\]"),
@@ -247,7 +247,7 @@ def test_whether_there_is_a_header(texts):
         ("ann,1,\nbob,2,\ncy,3,\n", r"nodes\.csv: no node has a label in the last column"),
         ("ann,1,x\nbob,2,y\ndi,3,x\n", r"edges\.csv names the node 'cy', which nodes\.csv does not list"),
         ("ann,1,x\nbob,2,y\ncy,3,\n", r"edges\.csv: a split of .* needs 4 labelled ones, but there are 2"),
-        ("ann,1,x\nbob,2,x\ncy,3,x\n", r"edges\.csv: num_classes must be at least 2, got 1"),
+        ("ann,1,x\nbob,2,x\ncy,3,x\n", r"edges\.csv: num_classes must be a whole number of at least 2, got 1"),
         (b"\xff\xfe,1,x\n", r"nodes\.csv: not a UTF-8 text file"),
     ],
 )

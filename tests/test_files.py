@@ -107,7 +107,7 @@ def test_options_apply_to_npz_too(tmp_path):
     np.savez(tmp_path / "arcs.npz", edge_index=np.array([[0, 7], [1, 2]]), num_nodes=5)
     with pytest.raises(TadropedgeError, match=r"arcs\.npz: edge_index holds the node id 7, but num_nodes=5"):
         Graph.from_file(tmp_path / "arcs.npz")
-    with pytest.raises(TadropedgeError, match="expected the path of a file, got NoneType None"):
+    with pytest.raises(TadropedgeError, match="path must be the path of a file or folder, got NoneType None"):
         Graph.from_file(None)
 
 

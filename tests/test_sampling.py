@@ -160,7 +160,7 @@ def test_directed_rule_is_fair_and_breaks_symmetry(device):
 
 
 BAD = {
-    "list": (lambda: sample_edges([0.5]), "prob must be a tensor of probabilities, got list"),
+    "list": (lambda: sample_edges([0.5]), "prob must be a tensor, got list"),
     "high": (lambda: sample_edges(torch.tensor([0.5, 1.5])), r"prob must lie in \[0, 1\], got 1.5"),
     "low": (lambda: sample_edges(torch.tensor([-1.0])), "got -1"),
     "nan": (lambda: sample_edges(torch.tensor([float("nan")])), "got nan"),
@@ -175,16 +175,19 @@ BAD = {
         lambda: sample_edges(HALF, pairs=torch.zeros(2, 3).long()),
         r"pairs must have 20000 entries .* got shape \[2, 3\]",
     ),
-    "device": (lambda: sample_edges(HALF[:1], pairs=torch.zeros(2, 1, device="meta")), "pairs is on meta, but prob is"),
+    "device": (
+        lambda: sample_edges(HALF[:1], pairs=torch.zeros(2, 1, device="meta")),
+        "pairs must be a dense tensor .* on meta",
+    ),
     "pairs of floats": (
         lambda: sample_edges(HALF, pairs=torch.zeros(2, 20_000)),
-        r"whole numbers \[2, M\], got torch.fl",
+        r"pairs must hold whole numbers, got torch.fl",
     ),
     "three ends": (lambda: sample_edges(HALF, pairs=torch.zeros(3, 20_000).int()), r"whole numbers \[2, M\], got"),
     "no seed": (lambda: sample_edges(HALF, seed=None), "seed must be a whole number or a list of them, got None"),
     "epochs": (lambda: sample_edges(HALF, epoch=np.array([1, 2])), "epoch must be a whole number, got array"),
     "directed pairs": (lambda: sample_directed(-1, 0.5), "num_pairs must be a whole number of at least 0, got -1"),
-    "directed list": (lambda: sample_directed(3, [0.5]), r"keep_prob must be one number in \[0, 1\], got \[0.5\]"),
+    "directed list": (lambda: sample_directed(3, [0.5]), r"keep_prob must lie in \[0, 1\], got \[0.5\]"),
     "directed": (lambda: sample_directed(4, 1.1), r"keep_prob must lie in \[0, 1\], got 1.1"),
 }
 

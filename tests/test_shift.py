@@ -148,7 +148,7 @@ BAD = {
         lambda: shift_operator(KARATE, torch.ones(7)),
         r"\[..., 78\] \(edges\) or \[..., 156\] \(directed entries\), got \[7\]",
     ),
-    "kind": (lambda: shift_operator(KARATE, [True]), "keep must have shape .* got list"),
+    "kind": (lambda: shift_operator(KARATE, [True]), "keep must be a tensor, got list"),
     "dtype": (
         lambda: shift_operator(KARATE, torch.ones(78).long()),
         "bool mask or floating point values, got torch.int64",
@@ -159,12 +159,15 @@ BAD = {
     ),
     "device": (
         lambda: shift_operator(KARATE, torch.ones(78, device="meta")),
-        "keep is on meta, but the graph is on cpu",
+        "keep must be a dense tensor .* on meta",
     ),
     "x shape": (lambda: shift_operator(KARATE) @ torch.ones(33, 2), r"x of shape \[..., 34, F\], got \[33, 2\]"),
     "x vector": (lambda: shift_operator(KARATE) @ torch.ones(34), r"x of shape \[..., 34, F\], got \[34\]"),
-    "x device": (lambda: shift_operator(KARATE) @ torch.ones(34, 2, device="meta"), "x is on meta, but the shift"),
-    "values": (lambda: shift_operator(KARATE).with_values(torch.ones(3)), "the pattern has 190 entries"),
+    "x device": (
+        lambda: shift_operator(KARATE) @ torch.ones(34, 2, device="meta"),
+        "x must be a dense tensor .* on meta",
+    ),
+    "values": (lambda: shift_operator(KARATE).with_values(torch.ones(3)), "values must have 190 entries"),
 }
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
 from tadropedge.comparison.statistics import Honest, judge
-from tadropedge.errors import check_integer, check_seed
+from tadropedge.errors import TadropedgeError, check_function, check_integer, check_kind, check_list, check_seed, settle
 from tadropedge.method import Method
 from tadropedge.search.engine import Table, check_jobs, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
-from tadropedge.search.space import Spaces, method_space
+from tadropedge.search.space import Spaces, check_spaces, method_space
 from tadropedge.search.study import Finished, Storage, opened, study_name
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
@@ -37,10 +37,17 @@ class Plan:
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
 
     def __post_init__(self) -> None:
-        check_integer("trials", self.trials, least=1)
-        check_integer("seeds", self.seeds, least=2)  # one alone has no interval
-        check_seed(self.seed)
-        check_jobs(len(self.methods) * (self.trials + 2 * self.seeds))  # each beside its reference
+        methods = check_list("methods", self.methods, "methods")
+        if not methods:
+            raise TadropedgeError("methods are empty: name at least one")
+        for method in methods:
+            Method.of(method)
+        for name, least in (("trials", 1), ("seeds", 2)):  # one seed alone has no interval
+            settle(self, **{name: check_integer(name, getattr(self, name), least)})
+        settle(self, seed=check_seed(self.seed))
+        check_jobs(len(methods) * (self.trials + 2 * self.seeds))  # each beside its reference
+        if self.space is not None:
+            check_spaces(self.space)
 
 
 def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[MethodRow]:
@@ -49,6 +56,9 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
     The search and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
     nothing that is finished.
     """
+    check_kind("laboratory", laboratory, Laboratory)
+    check_kind("plan", plan, Plan)
+    check_function("report", report, "report(phase, trials done, trials in all)", arguments=3)
     dataset, architecture = laboratory.dataset, laboratory.architecture
     laboratory.check([Trial(method) for method in plan.methods])
     space = plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.special import stdtrit
 
 from tadropedge.comparison.evidence import Evidence, gathered
 from tadropedge.comparison.paired import ALPHA, deciding_p_values, differences, holm, moments, paired_p_values
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_numbers, check_table
 from tadropedge.publish.wording import counted, gap, listed, percent
 from tadropedge.typed import Count, Share
 
@@ -133,6 +134,8 @@ def honest_rows(
     >>> rows["dropedge"].verdict is None
     True
     """
+    check_table("accuracy", accuracy, "methods to accuracies")
+    check_table("reference", reference, "methods to accuracies")
     arrays, references = _checked(accuracy, reference)
     rows = {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
     tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
@@ -248,12 +251,14 @@ def _checked(
 
 
 def _vector(name: str, values: Accuracies) -> Array:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"{name} must be a vector of numbers, got {values!r}") from error
+    array = _numbers(name, values)
     if array.ndim != 1:
         raise TadropedgeError(f"{name} must be a vector of numbers, got shape {list(array.shape)}")
+    return array
+
+
+def _numbers(name: str, values: object) -> Array:
+    array: Array = check_numbers(name, values).detach().cpu().to(torch.float64).numpy()
     if bool(np.isinf(array).any()):
         raise TadropedgeError(f"{name} must be finite, or NaN for a failed trial, got {array[np.isinf(array)][0]}")
     return array

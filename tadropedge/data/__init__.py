@@ -13,7 +13,7 @@ from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
-from tadropedge.errors import check_seed, lookup, name_or_path
+from tadropedge.errors import check_path, check_seed, lookup, name_or_path
 from tadropedge.memory import within_memory
 from tadropedge.registry import DATASETS
 
@@ -51,7 +51,8 @@ def load_dataset(
 source-localization, karate, clusters (did you mean 'karate'?)
     """
     known = name_or_path("dataset", name, DATASETS)
-    check_seed(seed)  # also where the dataset has no use for it
+    seed = check_seed(seed)  # also where the dataset has no use for it
+    root = None if root is None else check_path("root", root)
     loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
     taken = inspect.signature(loader).parameters
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}

@@ -11,7 +11,23 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import structure_fault
-from tadropedge.errors import TadropedgeError, check_device, check_integer, check_seed, check_text, lookup
+from tadropedge.errors import (
+    TadropedgeError,
+    check_device,
+    check_integer,
+    check_kind,
+    check_list,
+    check_positive,
+    check_runs_on,
+    check_seed,
+    check_tensor,
+    check_text,
+    check_whole,
+    is_plain,
+    lookup,
+    settle,
+    show,
+)
 from tadropedge.graph import Graph
 
 PARTS = ("train", "val", "test")
@@ -30,6 +46,16 @@ class Split:
     val: Tensor
     test: Tensor
 
+    def __post_init__(self) -> None:
+        for name, part in self.parts():
+            if check_whole(f"split.{name}", part).dim() != 1 or part.dtype != torch.int64 or not part.numel():
+                raise TadropedgeError(
+                    f"split.{name} must be a list of indices (int64, not empty), "
+                    f"got {part.dtype} of shape {list(part.shape)}"
+                )
+            if int(part.min()) < 0:
+                raise TadropedgeError(f"split.{name} must hold indices of at least 0, got {int(part.min())}")
+
     @property
     def sizes(self) -> tuple[int, int, int]:
         """How many there are in each part."""
@@ -41,6 +67,7 @@ class Split:
 
     def to(self, device: torch.device | str) -> Split:
         """Return the same split on another device."""
+        device = check_runs_on(device)
         return Split(*(part.to(device) for _, part in self.parts()))
 
     def __repr__(self) -> str:
@@ -52,12 +79,7 @@ def check_split(split: Split, labels: Tensor, num_classes: int, what: str) -> No
     count = labels.shape[0]
     owner = torch.full((count,), -1)  # the part that each node is in
     for place, (name, part) in enumerate(split.parts()):
-        if part.dtype != torch.int64 or part.dim() != 1 or not part.numel():
-            raise TadropedgeError(
-                f"split.{name} must be a list of {what} indices (int64, not empty), "
-                f"got {part.dtype} of shape {list(part.shape)}"
-            )
-        outside = part[(part < 0) | (part >= count)]
+        outside = part[part >= count]
         if outside.numel():
             raise TadropedgeError(
                 f"split.{name} holds the {what} {int(outside[0])}, but there are {count}: "
@@ -94,9 +116,12 @@ def random_split(
     >>> split.sizes
     (2, 1, 2)
     """
-    check_integer("per_class", per_class, least=1)
+    per_class = check_integer("per_class", per_class, least=1)
     num_classes(labels)
+    num_val, num_test = check_integer("num_val", num_val, least=1), check_integer("num_test", num_test, least=1)
     order, classes = _shuffled(labels, seed)
+    if int(classes.max()) >= len(labels):
+        raise TadropedgeError(f"labels number the classes from 0, got {classes.max()} for {len(labels)} nodes")
     counts = np.bincount(classes)
     if counts.min() < per_class:
         raise TadropedgeError(
@@ -134,6 +159,7 @@ def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0
     >>> split.sizes, labels[split.train].unique().tolist()
     ((10, 20, 30), [0, 1, 2])
     """
+    sizes = check_sizes("sizes", sizes)
     order, classes = _shuffled(labels, seed)
     kinds, first = np.unique(classes, return_index=True)
     if sizes[0] < len(kinds):
@@ -143,7 +169,7 @@ def shuffled_split(labels: Tensor, sizes: tuple[int, int, int], *, seed: int = 0
 
 def _shuffled(labels: Tensor, seed: int) -> tuple[Indices, Indices]:
     """The labelled nodes in a random order, and their classes."""
-    if labels.dim() != 1:
+    if check_whole("labels", labels).dim() != 1:
         raise TadropedgeError(f"labels must be one class number for each node, got shape {list(labels.shape)}")
     known = labels.cpu().numpy()
     order = np.random.default_rng(check_seed(seed)).permutation(np.flatnonzero(known >= 0))
@@ -152,10 +178,19 @@ def _shuffled(labels: Tensor, seed: int) -> tuple[Indices, Indices]:
     return order, known[order]
 
 
+def check_sizes(name: str, sizes: object) -> tuple[int, int, int]:
+    """Return the sizes of the three parts of a split."""
+    listed = check_list(name, sizes, "three whole numbers")
+    if len(listed) != len(PARTS):
+        raise TadropedgeError(f"{name} must be three whole numbers, for {', '.join(PARTS)}, got {show(sizes)}")
+    named = ((f"{name}: the size of split.{part}", size) for part, size in zip(PARTS, listed, strict=True))
+    train, val, test = (check_integer(part, size, least=1) for part, size in named)
+    return train, val, test
+
+
 def _cut(order: Indices, sizes: tuple[int, int, int]) -> Split:
     """The first, second and third run of ``order`` as a split, each sorted."""
-    for name, size in zip(PARTS, sizes, strict=True):
-        check_integer(f"the size of split.{name}", size, least=1)
+    sizes = check_sizes("sizes", sizes)
     if sum(sizes) > len(order):
         raise TadropedgeError(
             f"a split of {sizes[0]} + {sizes[1]} + {sizes[2]} nodes needs {sum(sizes)} labelled ones, "
@@ -195,6 +230,17 @@ class Dataset:
 
     def __post_init__(self) -> None:
         one = lookup("level", self.level, {"node": "node", "graph": "sample"})
+        check_text("name", self.name)
+        check_kind("graph", self.graph, Graph)
+        check_kind("split", self.split, Split)
+        check_kind("features", self.features, Tensor)
+        check_tensor("labels", self.labels)
+        settle(self, num_classes=check_integer("num_classes", self.num_classes, least=2))
+        if self.gamma is not None:
+            settle(self, gamma=check_positive("gamma", self.gamma))
+        if self.class_names is not None:
+            names = check_list("class_names", self.class_names, "texts")
+            settle(self, class_names=tuple(check_text("each of class_names", name) for name in names))
         parts = ((f"split.{name}", part) for name, part in self.split.parts())
         for name, value in (("features", self.features), ("labels", self.labels), *parts):
             check_device(name, value, self.graph.device, "the graph")
@@ -219,6 +265,7 @@ class Dataset:
 
     def to(self, device: torch.device | str) -> Dataset:
         """Return the same dataset on another device."""
+        device = check_runs_on(device)
         return replace(
             self, **{name: getattr(self, name).to(device) for name in ("graph", "features", "labels", "split")}
         )
@@ -233,8 +280,8 @@ class Dataset:
 
 def _check_features(features: Tensor, graph: Graph, level: str) -> None:
     """Check layout, type, shape and that every value is a finite number."""
-    sparse = level == "node" and features.layout is torch.sparse_csr
-    if not (sparse or features.layout is torch.strided) or features.dtype != torch.float32:
+    sparse = level == "node" and features.layout is torch.sparse_csr and is_plain(features.values())
+    if not (sparse or is_plain(features)) or features.dtype != torch.float32:
         allowed = "dense or CSR" if level == "node" else "dense"
         raise TadropedgeError(f"features must be {allowed} float32, got {features.layout} of {features.dtype}")
     expected = "[N, F]" if level == "node" else "[S, N, F]"
@@ -264,8 +311,6 @@ def _check_labels(dataset: Dataset, one: str) -> None:
             f"labels must be int64 of shape [{count}], one for each of the {count} {one}s, "
             f"got {labels.dtype} of shape {list(labels.shape)}"
         )
-    if check_integer("num_classes", classes, least=0) < 2:
-        raise TadropedgeError(f"num_classes must be at least 2, got {classes}")
     if classes > count:
         raise TadropedgeError(f"num_classes is {classes}, but there are only {count} {one}s, and each class needs one")
     wrong = ((labels < -1) | (labels >= classes)).nonzero()

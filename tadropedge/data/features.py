@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import checked_csr, plain_array
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_kind, is_plain
 from tadropedge.pattern import INT32_LIMIT
 from tadropedge.sparse import hush_beta_warning
 
@@ -65,7 +65,16 @@ def row_normalized(features: Tensor) -> Tensor:
     >>> row_normalized(torch.tensor([[1.0, 3.0], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.0, 0.0]]
     """
-    if features.layout is torch.strided:
+    dense = check_kind("features", features, Tensor).layout is not torch.sparse_csr
+    stored = features if dense else features.values()
+    if not is_plain(stored) or not stored.is_floating_point() or features.dim() not in (2, 3) or not features.shape[-1]:
+        raise TadropedgeError(
+            f"features must be dense or CSR floating point numbers [N, F] or [S, N, F], got {features.dtype} "
+            f"({features.layout}, {features.device.type}) of shape {list(features.shape)}"
+        )
+    if not bool(torch.isfinite(stored).all()):
+        raise TadropedgeError("features must be finite to be normalised, got NaN or infinities")
+    if dense:
         total = features.abs().sum(dim=-1, keepdim=True)
         return features / total.where(total > 0, 1.0)
     crow, col, values = features.crow_indices(), features.col_indices(), features.values()

@@ -30,7 +30,7 @@ from tadropedge.arrays import checked_parts, plain_array, whole_numbers
 from tadropedge.data.dataset import PARTS, Dataset, Split, num_classes, random_split
 from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
 from tadropedge.data.tables import read_table
-from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.errors import TadropedgeError, check_flag, check_integer, check_path, lookup
 from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
 from tadropedge.graph import Graph
 from tadropedge.memory import check_room
@@ -71,7 +71,13 @@ def load_file(
     most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first where there is one, else
     the second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
     """
-    path = existing(path)
+    path = existing(check_path("path", path))
+    nodes = None if nodes is None else check_path("nodes", nodes)
+    header = None if header is None else check_flag("header", header)
+    seed, per_class = check_integer("seed", seed, least=0), check_integer("per_class", per_class, least=1)
+    normalize = check_flag("normalize", normalize)
+    if split is not None:
+        lookup("split", split, {"file": None, "random": None})
     try:
         contents = _contents(path, nodes, header)
         return Dataset(
@@ -103,7 +109,6 @@ def _contents(path: Path, nodes: str | Path | None, header: bool | None) -> Cont
 
 
 def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> Split:
-    lookup("split", split or "random", {"file": None, "random": None})
     if contents.split is not None and split != "random":
         return contents.split
     if split == "file":

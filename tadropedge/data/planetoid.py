@@ -25,7 +25,7 @@ from torch import Tensor
 from tadropedge.data.dataset import Dataset, Split, random_split
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
-from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.errors import TadropedgeError, check_flag, check_integer, check_path, lookup, show
 from tadropedge.files import existing, read_bytes
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress
@@ -63,7 +63,9 @@ def load_planetoid(
     have features of zero and no label.
     """
     lookup("split", split, dict.fromkeys(("full", "public", "random")))
-    folder = lookup("dataset", name.lower(), NAMES)
+    folder = _folder(name)
+    seed, per_class = check_integer("seed", seed, least=0), check_integer("per_class", per_class, least=1)
+    normalize = check_flag("normalize", normalize)
     paths = _paths(folder, root)
     _fetch(folder, list(paths.values()))
     files = _read(paths)
@@ -85,7 +87,11 @@ cora, citeseer, pubmed = (partial(load_planetoid, name) for name in NAMES)
 
 def citation_graph(name: str, root: str | Path | None = None) -> Graph:
     """Read the graph alone of ``cora``, ``citeseer`` or ``pubmed``; nothing is downloaded."""
-    return _graph(existing(_paths(lookup("dataset", name.lower(), NAMES), root)["graph"]))
+    return _graph(existing(_paths(_folder(name), root)["graph"]))
+
+
+def _folder(name: object) -> str:
+    return lookup("dataset", name.lower() if isinstance(name, str) else name, NAMES)
 
 
 def data_root(root: str | Path | None = None) -> Path:
@@ -94,7 +100,9 @@ def data_root(root: str | Path | None = None) -> Path:
     >>> data_root("somewhere").name
     'somewhere'
     """
-    if given := root or os.environ.get("TADROPEDGE_DATA"):
+    if root is not None:
+        return check_path("root", root)
+    if given := os.environ.get("TADROPEDGE_DATA"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tadropedge"
 

@@ -17,9 +17,18 @@ import numpy.typing as npt
 import torch
 from scipy.spatial.distance import cdist
 
-from tadropedge.data.dataset import Dataset, Split
-from tadropedge.data.synthetic import PAIR_BYTES, connected_block_model
-from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
+from tadropedge.data.dataset import Dataset, Split, check_sizes
+from tadropedge.data.synthetic import MOST_NOISE, PAIR_BYTES, connected_block_model
+from tadropedge.errors import (
+    TadropedgeError,
+    check_integer,
+    check_number,
+    check_numbers,
+    check_seed,
+    lookup,
+    settle,
+    show,
+)
 from tadropedge.graph import Graph
 from tadropedge.memory import check_memory
 
@@ -29,6 +38,7 @@ Array = npt.NDArray[np.float64]
 STATED_NOISE = 2.5e-2
 # A tenth of it: the tuned model without edge dropping then scores about 0.82, as printed (benchmarks/calibration.py).
 CALIBRATED_NOISE = 2.5e-3
+LEAST_NOISE = 1e-100  # its square is a number
 NOISES = {"calibrated": CALIBRATED_NOISE, "stated": STATED_NOISE}
 
 
@@ -60,15 +70,17 @@ class SourceLocalization:
 
     def __post_init__(self) -> None:
         for name, least in (("communities", 2), ("times", 1), ("nodes", 4)):
-            check_integer(name, getattr(self, name), least)
-        check_seed(self.seed)
-        for size in self.sizes:
-            check_integer("each of sizes", size, least=1)
+            settle(self, **{name: check_integer(name, getattr(self, name), least)})
+        settle(self, seed=check_seed(self.seed))
+        for name in ("inside", "between"):
+            settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
+        settle(self, sizes=check_sizes("sizes", self.sizes))
         if self.nodes % self.communities:
             raise TadropedgeError(f"nodes={self.nodes} cannot be divided into {self.communities} equal communities")
         lookup("normalization", self.normalization, SHIFTS)
-        if not 0 < self.deviation < float("inf"):
-            raise TadropedgeError(f"noise must be positive and finite, got {self.noise}")
+        if not isinstance(self.noise, str):
+            settle(self, noise=check_number("noise", self.noise, LEAST_NOISE, MOST_NOISE))
+        self.deviation  # noqa: B018, the name of a noise must be known
         signals = 2 * self.communities * self.times + 3 * sum(self.sizes)  # the means and the samples, with copies
         need = PAIR_BYTES * self.nodes**2 + 8 * signals * self.nodes
         check_memory(need, f"source localisation on {self.nodes} nodes", "take fewer nodes, times or samples")
@@ -76,9 +88,7 @@ class SourceLocalization:
     @property
     def deviation(self) -> float:
         """The standard deviation σ of the noise."""
-        if isinstance(self.noise, (int, float)):
-            return float(self.noise)
-        return lookup("noise", self.noise, NOISES)
+        return lookup("noise", self.noise, NOISES) if isinstance(self.noise, str) else float(self.noise)
 
     @cached_property
     def graph(self) -> Graph:
@@ -127,8 +137,11 @@ class SourceLocalization:
 
     def posterior(self, signals: Array) -> Array:
         """P(s | x) for ``signals [S, N]``, exactly: Σ_t exp(−‖x − S^t δ_s‖² / 2σ²), normalised over s, ``[S, C]``."""
-        distance = cdist(signals, self.means.reshape(-1, self.nodes), "sqeuclidean")
-        exponent = (-distance / (2 * self.deviation**2)).reshape(len(signals), self.communities, self.times)
+        given = check_numbers("signals", signals).detach().cpu().to(torch.float64).numpy()
+        if given.ndim != 2 or given.shape[1] != self.nodes or not np.isfinite(given).all():
+            raise TadropedgeError(f"signals must be finite, of shape [S, {self.nodes}], got {show(signals)}")
+        distance = cdist(given, self.means.reshape(-1, self.nodes), "sqeuclidean")
+        exponent = (-distance / (2 * self.deviation**2)).reshape(len(given), self.communities, self.times)
         per_source = np.logaddexp.reduce(exponent, axis=2)
         posterior: Array = np.exp(per_source - np.logaddexp.reduce(per_source, axis=1, keepdims=True))
         return posterior

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 
 from tadropedge.data.dataset import Dataset, random_split
-from tadropedge.errors import TadropedgeError, check_integer, check_seed
+from tadropedge.errors import TadropedgeError, check_integer, check_number, check_seed
 from tadropedge.graph import Graph
 from tadropedge.memory import check_memory
 
@@ -20,6 +20,7 @@ FRIENDS = (
 )
 # The community of each member by modularity, as in T. N. Kipf and M. Welling's example, 2017.
 COMMUNITIES = "1111333101311100310101002200200200"
+MOST_NOISE = 1e30  # features of float32 stay finite
 ATTEMPTS = 1000  # to draw a connected graph
 PAIR_BYTES = 20  # per pair of nodes, of which a block model draws every one
 
@@ -67,9 +68,12 @@ def load_clusters(
     >>> load_clusters(clusters=3, nodes=20).split
     Split(train=15, val=15, test=30)
     """
-    check_integer("clusters", clusters, least=2)
-    check_integer("features", features, least=1)
-    if check_integer("nodes", nodes, least=1) < check_integer("per_class", per_class, least=1) + 3:
+    clusters, features = check_integer("clusters", clusters, least=2), check_integer("features", features, least=1)
+    nodes, per_class = check_integer("nodes", nodes, least=1), check_integer("per_class", per_class, least=1)
+    noise = check_number("noise", noise, 0, MOST_NOISE)
+    for name, share in (("inside", inside), ("between", between)):
+        check_number(name, share, 0, 1)
+    if nodes < per_class + 3:
         raise TadropedgeError(
             f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
         )
@@ -96,9 +100,7 @@ def block_model(community: npt.NDArray[np.int64], inside: float, between: float,
     >>> graph.pairs.tolist()
     [[0, 0, 1, 3], [1, 2, 2, 4]]
     """
-    for name, value in (("inside", inside), ("between", between)):
-        if not 0 <= value <= 1:
-            raise TadropedgeError(f"{name} must be a probability in [0, 1], got {value}")
+    inside, between = check_number("inside", inside, 0, 1), check_number("between", between, 0, 1)
     low, high = np.triu_indices(len(community), 1)
     probability = np.where(community[low] == community[high], inside, between)
     chosen = random.random(len(low)) < probability

@@ -14,7 +14,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import (
+    TadropedgeError,
+    check_integer,
+    check_list,
+    check_number,
+    check_numbers,
+    check_tensor,
+    show,
+)
 from tadropedge.memory import within_memory
 
 Array = npt.NDArray[np.float64]
@@ -57,7 +65,9 @@ def divided_lipschitz(taps: Tensor | Sequence[float], values: Tensor) -> Tensor:
     >>> divided_lipschitz([0.0, 0.0, 1.0], torch.tensor([1.0, 3.0])).item()  # h = λ²: (λ_i + λ_j)² / 2
     18.0
     """
-    b, points = _taps(taps), values.detach().cpu().to(torch.float64).numpy()
+    b, points = _taps(taps), check_tensor("values", values).detach().cpu().to(torch.float64).numpy()
+    if points.ndim != 1 or not points.size or values.dtype == torch.bool or not np.isfinite(points).all():
+        raise TadropedgeError(f"values must be finite eigenvalues [N], got {show(values)}")
     left, right = points[:, None], points[None, :]
     order = b.shape[-1] - 1
     powers = [
@@ -78,17 +88,21 @@ def theorem_constant(C_L: float, widths: Sequence[int], nodes: int, delta: float
     >>> theorem_constant(0.5, [32], nodes=49, delta=1.0)
     256.0
     """
-    layers = len(widths)
-    return 2 * C_L * (1 + delta * math.sqrt(nodes)) * layers * C_sigma**layers * math.prod(widths)
+    C_L, delta, C_sigma = (
+        check_number(name, value, low=0) for name, value in (("C_L", C_L), ("delta", delta), ("C_sigma", C_sigma))
+    )
+    features = [check_integer("each of widths", width, least=1) for width in check_list("widths", widths, "widths")]
+    layers = check_integer("the number of widths", len(features), least=1)
+    nodes = check_integer("nodes", nodes, least=1)
+    try:
+        return 2 * C_L * (1 + delta * math.sqrt(nodes)) * layers * C_sigma**layers * math.prod(features)
+    except OverflowError:
+        return math.inf
 
 
 def _taps(taps: Tensor | Sequence[float]) -> Array:
     """Taps as float64 ``[..., K + 1]``, finite."""
-    try:
-        given = taps.detach().cpu().numpy() if isinstance(taps, Tensor) else taps
-        b = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"taps must be numbers b_0 … b_K, got {show(taps)}") from error
+    b: Array = check_numbers("taps", taps).detach().cpu().to(torch.float64).numpy()
     if b.ndim == 0 or b.shape[-1] == 0 or not np.isfinite(b).all():
         raise TadropedgeError(f"taps must be finite numbers b_0 … b_K along the last axis, got {show(taps)}")
     return b
@@ -96,10 +110,14 @@ def _taps(taps: Tensor | Sequence[float]) -> Array:
 
 def _supremum(coefficients: Array, low: float, high: float) -> Tensor:
     """The largest |Σ_k c_k λ^k| on [low, high] for each row of ``coefficients [..., K + 1]``."""
-    if not -math.inf < low <= high < math.inf:
+    low, high = check_number("low", low), check_number("high", high)
+    if low > high:
         raise TadropedgeError(f"the interval must be finite with low <= high, got low={low} and high={high}")
     rows = coefficients.reshape(-1, coefficients.shape[-1])
-    most = [float(np.abs(np.polynomial.polynomial.polyval(_candidates(row, low, high), row)).max()) for row in rows]
+    with np.errstate(over="ignore", invalid="ignore"):
+        most = [float(np.abs(np.polynomial.polynomial.polyval(_candidates(row, low, high), row)).max()) for row in rows]
+    if not np.isfinite(most).all():
+        raise TadropedgeError(f"the filter exceeds what a float holds on [low, high] = [{low:g}, {high:g}]")
     return torch.tensor(most, dtype=torch.float64).reshape(coefficients.shape[:-1])
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_integer, check_length
+from tadropedge.errors import TadropedgeError, check_device, check_integer, check_kind, check_length, check_tensor
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import check_memory, within_memory
-from tadropedge.shift import shift_operator
+from tadropedge.shift import check_keep, shift_operator
 
 ORTHONORMAL = 1e-6
 DENSE_BYTES = 24  # per entry of a dense matrix: itself, its eigenvectors, the work of the solver
@@ -50,9 +50,10 @@ def subspace_distance(first: Tensor, second: Tensor) -> Tensor:
     (0.0, 1.0)
     """
     first, second = _orthonormal("first", first), _orthonormal("second", second)
-    if first.shape[-2:] != second.shape[-2:]:
+    axes = zip(first.shape[-3::-1], second.shape[-3::-1], strict=False)  # those of batches, from the last
+    if first.shape[-2:] != second.shape[-2:] or any(one != other and 1 not in (one, other) for one, other in axes):
         raise TadropedgeError(
-            f"two subspaces of the same dimension are needed, got bases of shape {list(first.shape)} "
+            f"first and second must span subspaces of the same dimension, got bases of shape {list(first.shape)} "
             f"and {list(second.shape)}"
         )
     distance: Tensor = torch.linalg.matrix_norm(second - first @ (first.mT @ second))
@@ -74,8 +75,7 @@ def relative_subgraph_degree(graph: Graph, clusters: Tensor, keep: Tensor | None
     low, high = clusters[graph.pairs]
     leaving = (low != high).to(torch.float64) if graph.weight is None else graph.weight.where(low != high, 0.0)
     if keep is not None:
-        check_length("keep", keep, graph.num_edges, "edge of the graph")
-        check_device("keep", keep, graph.device, "the graph")
+        check_length("keep", check_keep(graph, keep), graph.num_edges, "edge of the graph")
         leaving = leaving * keep
     counts = leaving.new_zeros((*leaving.shape[:-1], len(sizes)))
     for end in (low, high):
@@ -100,7 +100,7 @@ class Realizability:
 
     def bound(self, other: Realizability) -> Tensor:
         """α + α' of Proposition 1, which no distance between the two subspaces of low modes exceeds."""
-        return self.alpha + other.alpha
+        return self.alpha + check_kind("other", other, Realizability).alpha
 
     @property
     def largest_distance(self) -> float:
@@ -146,9 +146,8 @@ def _cluster_sizes(graph: Graph, clusters: Tensor) -> Tensor:
 
 
 def _orthonormal(name: str, basis: Tensor) -> Tensor:
-    if not isinstance(basis, Tensor) or basis.dim() < 2 or basis.shape[-1] > basis.shape[-2]:
-        got = list(basis.shape) if isinstance(basis, Tensor) else type(basis).__name__
-        raise TadropedgeError(f"{name} must be a basis [..., N, q] with q <= N, got {got}")
+    if check_tensor(name, basis).dim() < 2 or basis.shape[-1] > basis.shape[-2]:
+        raise TadropedgeError(f"{name} must be a basis [..., N, q] with q <= N, got {list(basis.shape)}")
     basis = basis.to(torch.float64)
     identity = torch.eye(basis.shape[-1], dtype=torch.float64, device=basis.device)
     if not bool(((basis.mT @ basis - identity).abs() <= ORTHONORMAL).all()):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_positive
+from tadropedge.errors import TadropedgeError, check_device, check_positive, check_tensor
 from tadropedge.memory import within_memory
 from tadropedge.shift import ShiftOperator
 
@@ -115,6 +115,12 @@ def misalignment(error: Tensor, vectors: Tensor) -> Tensor:
     Eigenvectors have no sign and the lemma names none: here both are in order of their eigenvalues, and each column of
     U has the sign that makes u_i · v_i positive. ``error [..., N, N]``, ``vectors [N, N]``; at most 8.
     """
+    error = _dense("error", error)
+    nodes = error.shape[-1]
+    if check_tensor("vectors", vectors).shape != (nodes, nodes) or not bool(torch.isfinite(vectors).all()):
+        raise TadropedgeError(f"vectors must be finite, of shape [{nodes}, {nodes}], got shape {list(vectors.shape)}")
+    check_device("vectors", vectors, error.device, "error")
+    vectors = vectors.to(torch.float64)
     _, own = torch.linalg.eigh(error)
     agree = (own * vectors).sum(dim=-2, keepdim=True)
     overlap = torch.where(agree < 0, -own, own).mT @ vectors
@@ -133,9 +139,10 @@ def spectral_norm(matrix: Tensor) -> Tensor:
 def _dense(name: str, matrix: Matrix, like: Tensor | None = None) -> Tensor:
     """Check that ``matrix`` is square and symmetric, and return it dense in float64."""
     dense = matrix.to_dense() if isinstance(matrix, ShiftOperator) else matrix
-    if not isinstance(dense, Tensor) or dense.dim() < 2 or dense.shape[-1] != dense.shape[-2]:
-        got = list(dense.shape) if isinstance(dense, Tensor) else type(dense).__name__
-        raise TadropedgeError(f"{name} must be square matrices [..., N, N], got {got}")
+    if check_tensor(name, dense).dim() < 2 or dense.shape[-1] != dense.shape[-2] or not dense.shape[-1]:
+        raise TadropedgeError(f"{name} must be square matrices [..., N, N], got {list(dense.shape)}")
+    if dense.dtype == torch.bool:
+        raise TadropedgeError(f"{name} must be matrices of numbers, got {dense.dtype}")
     if like is not None:
         check_device(name, dense, like.device, "shift")
         if dense.shape[-1] != like.shape[-1]:

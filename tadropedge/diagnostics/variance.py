@@ -8,12 +8,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_integer, check_length
+from tadropedge.errors import (
+    TadropedgeError,
+    as_integer,
+    ask,
+    check_function,
+    check_integer,
+    check_length,
+    check_tensor,
+    show,
+)
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.sampling import sample_edges
 from tadropedge.shift import ShiftOperator, shift_operator
 
+NETWORK = "network(shift of T subgraphs) -> outputs [T, N, F]"
 Network = Callable[[ShiftOperator], Tensor]  # subgraphs [T] -> outputs [T, N, F]
 
 
@@ -58,7 +68,11 @@ def output_variance(
     True
     """
     check_graph(graph)
-    check_length("prob", prob, graph.num_edges, "edge of the graph")
+    check_function("network", network, NETWORK)
+    if check_length("prob", prob, graph.num_edges, "edge of the graph").dim() != 1:
+        raise TadropedgeError(f"prob must have shape [{graph.num_edges}], got {list(prob.shape)}")
+    if as_integer(seed) is None:
+        raise TadropedgeError(f"seed must be a whole number, got {show(seed, typed=False)}")
     samples = check_integer("samples", samples, least=3)
     batch = check_integer("batch", batch, least=1)
     mean: Tensor | None = None
@@ -66,16 +80,11 @@ def output_variance(
     deviations: list[Tensor] = []
     with torch.no_grad():
         everything = torch.ones(1, graph.num_edges, dtype=torch.bool, device=graph.device)
-        whole = network(shift_operator(graph, everything, normalization=normalization)).to(torch.float64)
+        whole = _outputs(network, shift_operator(graph, everything, normalization=normalization)).to(torch.float64)
         for start in range(0, samples, batch):
             epochs = range(start, min(start + batch, samples))
             keep = torch.stack([sample_edges(prob, seed=seed, epoch=epoch) for epoch in epochs])
-            outputs = network(shift_operator(graph, keep, normalization=normalization))
-            if outputs.dim() != 3 or outputs.shape[:2] != (len(epochs), graph.num_nodes):
-                raise TadropedgeError(
-                    f"the network must return outputs [{len(epochs)}, {graph.num_nodes}, F] for {len(epochs)} "
-                    f"subgraphs, got shape {list(outputs.shape)}"
-                )
+            outputs = _outputs(network, shift_operator(graph, keep, normalization=normalization))
             deviations.append((outputs - whole).square().sum(dim=(1, 2)) / outputs.shape[-1])
             for number, output in zip(epochs, outputs.to(torch.float64), strict=True):
                 if mean is None:
@@ -87,3 +96,15 @@ def output_variance(
     found = torch.stack(terms).cpu()
     error = float(found.std() / len(found) ** 0.5)
     return OutputVariance(float(found.mean()), error, found, torch.cat(deviations).cpu())
+
+
+def _outputs(network: Network, shift: ShiftOperator) -> Tensor:
+    """What the user's network returns for some subgraphs, after a look at its shape."""
+    outputs = check_tensor("the output of the network", ask("the network", NETWORK, network, shift))
+    count, nodes = shift.values.shape[0], shift.pattern.num_nodes
+    if outputs.dim() != 3 or outputs.shape[:2] != (count, nodes):
+        raise TadropedgeError(
+            f"the network must return outputs [{count}, {nodes}, F] for {count} subgraphs, "
+            f"got shape {list(outputs.shape)}"
+        )
+    return outputs

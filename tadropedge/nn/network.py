@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.errors import TadropedgeError, as_number, check_flag, check_integer, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import shortage
 from tadropedge.nn.draws import Draws
@@ -49,12 +49,11 @@ class Setting:
         if self.choices is not None:
             lookup(name, value, self.choices)
         elif isinstance(self.default, bool):
-            if not isinstance(value, bool):
-                raise TadropedgeError(f"{name} must be true or false, got {value!r}")
+            check_flag(name, value)
         elif isinstance(self.default, int):
             check_integer(name, value, least=self.least)
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not self.least <= value < float("inf"):
-            raise TadropedgeError(f"{name} must be a number of at least {self.least}, got {value!r}")
+        elif type(value) not in (int, float) or not self.least <= (as_number(value) or 0.0) < float("inf"):
+            raise TadropedgeError(f"{name} must be a number of at least {self.least}, got {show(value, typed=False)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +150,8 @@ class Network:
         for key, value in told.items():
             if key not in cls.settings:
                 known = ", ".join(cls.settings) or "none"
-                raise TadropedgeError(f"{name} has no setting {key!r}, got {value!r}; its settings are {known}")
+                shown = show(value, typed=False)
+                raise TadropedgeError(f"{name} has no setting {key!r}, got {shown}; its settings are {known}")
             cls.settings[key].check(key, value)
         return {key: told.get(key, setting.default) for key, setting in cls.settings.items()}
 

@@ -21,8 +21,13 @@ from tadropedge.cache import Arrays, cached
 from tadropedge.errors import (
     RepeatedEigenvalueWarning,
     TadropedgeError,
+    ask,
     check_device,
+    check_function,
+    check_path,
+    check_progress,
     check_runs_on,
+    is_plain,
     lookup,
     show,
 )
@@ -34,6 +39,7 @@ from tadropedge.registry import SCORES
 Score = str | Callable[..., Any]
 Report = Callable[[float], None]
 
+FUNCTION = "score(graph, **settings) -> [M], with numbers of at least 0"
 SAME = 1e-9  # scores this close, relatively, are equal in exact arithmetic and made equal here
 LONGEST_TIE = 4
 
@@ -145,13 +151,14 @@ def solve(
     (3, 2, [0.0, 0.438, 3.0])
     """
     check_graph(graph)
-    where = check_runs_on(device, graph.device)
+    where, progress = check_runs_on(device, graph.device), check_progress(progress)
+    cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
     name, function = named(score)
     work = check_settings(score, settings)
     modes = np.zeros(graph.components.count, dtype=np.int64)
     widened = np.zeros(graph.components.count, dtype=bool)
     if work is None:
-        values = _own(name, function(graph, **settings), graph)
+        values = _own(name, ask(f"the score {name!r}", FUNCTION, function, graph, **settings), graph)
         return Scored(graph=graph, score=name, settings=settings, values=values, modes=modes, widened=widened)
     used = asdict(work)  # type: ignore[call-overload]
     labels = graph.components.labels.cpu().numpy()
@@ -200,6 +207,7 @@ def _solve_part(work: Partwise, block: Block, device: torch.device, report: Repo
 def named(score: Score) -> tuple[str, Callable[..., Any]]:
     """A score by its name, or the user's own function with the name to call it by."""
     if callable(score):
+        check_function("score", score, FUNCTION, settings=True)
         return getattr(score, "__name__", type(score).__name__), score
     return score, lookup("score", score, SCORES)
 
@@ -245,7 +253,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def _own(name: str, values: object, graph: Graph) -> Tensor:
     """What the user's own function returned, as float64 ``[M]``, after a look at it."""
     wanted = f"the score {name!r} must return one number per edge, a tensor of shape [{graph.num_edges}]"
-    if not isinstance(values, Tensor) or values.is_complex():
+    if not isinstance(values, Tensor) or not is_plain(values):
         raise TadropedgeError(f"{wanted}, got {show(values)}")
     if values.shape != (graph.num_edges,):
         raise TadropedgeError(f"{wanted}, got shape {list(values.shape)}")

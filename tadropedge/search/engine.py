@@ -9,11 +9,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tadropedge.errors import TadropedgeError, check_integer, check_seed
+from tadropedge.errors import (
+    TadropedgeError,
+    check_function,
+    check_integer,
+    check_kind,
+    check_list,
+    check_seed,
+    check_table,
+    check_text,
+)
 from tadropedge.memory import check_memory
 from tadropedge.method import Method
 from tadropedge.search.claims import PAUSE, Claims
-from tadropedge.search.space import Spaces, space_for, trial
+from tadropedge.search.space import Spaces, check_spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
 
@@ -48,13 +57,13 @@ def run_search(
 
     Ctrl-C and SIGTERM wait until a batch that is being written is complete, so no finished trial is lost.
     """
-    names = list(dict.fromkeys(Method.of(method).name for method in methods))
+    names = list(dict.fromkeys(Method.of(method).name for method in check_list("methods", methods, "methods")))
     if not names:
         raise TadropedgeError(f"methods are empty: name at least one, got {methods!r}")
-    check_integer("trials", trials, least=1)
-    check_integer("batch", batch, least=1)
+    trials, seed = check_integer("trials", trials, least=1), check_seed(seed)
+    check_work(train, space, name, settings, batch, progress)
     check_jobs(trials * len(names))
-    fingerprint = {"seed": check_seed(seed), **(settings or {})}
+    fingerprint = {"seed": seed, **(settings or {})}
     with opened(storage) as base:
         ledgers = [
             Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
@@ -68,6 +77,18 @@ def run_search(
 def check_jobs(count: int) -> None:
     """Refuse more trials than memory can list, before the first one is trained."""
     check_memory(count * JOB_BYTES, f"a list of {count} trials", "take fewer trials, seeds or methods")
+
+
+def check_work(train: object, space: object, name: object, settings: object, batch: object, progress: object) -> None:
+    """Check what every search is given, before any work."""
+    check_function("train", train, "train(trials) -> outcomes")
+    check_spaces(space)
+    check_text("name", name)
+    if settings is not None:
+        check_table("settings", settings)
+    check_integer("batch", batch, least=1)
+    if progress is not None:
+        check_function("progress", progress, "progress(done, total)", arguments=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +143,8 @@ def run_jobs(
 
 def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:
     """Check that the trainer returned the outcomes of the trials it was given, in the same order."""
+    for outcome in check_list("what the trainer returns", outcomes, "outcomes"):
+        check_kind("what the trainer returns", outcome, Outcome)
     if len(outcomes) != len(part):
         raise TadropedgeError(f"the trainer was given {len(part)} trials and returned {len(outcomes)} outcomes")
     for job, outcome in zip(part, outcomes, strict=True):

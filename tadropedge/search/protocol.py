@@ -15,14 +15,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.errors import (
+    TadropedgeError,
+    as_number,
+    ask,
+    check_flag,
+    check_function,
+    check_integer,
+    check_list,
+    check_seed,
+    check_table,
+    show,
+)
 from tadropedge.method import Method
-from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, run_jobs
+from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, check_work, run_jobs
 from tadropedge.search.space import Spaces, replicate_seed, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Trial
 
 Array = npt.NDArray[np.float64]
+SHARE = "kept_share(trial) -> a share in [0, 1]"
 KeptShare = Callable[[Trial], float]
 
 
@@ -90,8 +102,15 @@ def honest(
     """
     check_jobs(2 * len(table) * check_integer("replicates", replicates, least=1))
     numbers = _splits(replicates, splits)
+    check_work(train, space, name, settings, batch, progress)
+    check_function("kept_share", kept_share, SHARE)
+    seed, curves = check_seed(seed), check_flag("curves", curves)
     chosen = choose(table)
-    shares = {method: _share(kept_share(row.trial), row.trial) for method, row in chosen.items() if adaptive(method)}
+    shares = {
+        method: _share(ask("kept_share", SHARE, kept_share, row.trial), row.trial)
+        for method, row in chosen.items()
+        if adaptive(method)
+    }
     with opened(storage) as base:
 
         def jobs(kind: str, method: str, settled: Trial) -> list[Job]:
@@ -145,7 +164,7 @@ def accuracy_by_keep_prob(table: Table) -> dict[str, Array]:
         method: np.array(
             [(row.trial.keep_prob, row.val_accuracy, row.test_accuracy) for row in rows if not row.failed]
         ).reshape(-1, 3)
-        for method, rows in table.items()
+        for method, rows in check_finished(table).items()
         if Method.of(method).strategy is not None
     }
 
@@ -154,10 +173,19 @@ def _accuracies(rows: Sequence[Finished]) -> Array:
     return np.array([row.test_accuracy for row in rows], dtype=np.float64)
 
 
+def check_finished(table: object) -> Table:
+    """Return the finished trials of each method, as ``run_search`` returns them."""
+    for method, rows in check_table("table", table, "methods to finished trials").items():
+        Method.of(method)
+        if not all(isinstance(row, Finished) for row in check_list("table", rows, "finished trials")):
+            raise TadropedgeError(f"table must hold finished trials, got {show(rows)} for {method!r}")
+    return table  # type: ignore[return-value]
+
+
 def _first(table: Table, order: Callable[[Finished], tuple[float, ...]]) -> dict[str, Finished]:
     """The trial of each method that comes first in an order."""
     best = {}
-    for method, rows in table.items():
+    for method, rows in check_finished(table).items():
         good = [row for row in rows if not row.failed]
         if not good:
             raise TadropedgeError(
@@ -171,15 +199,18 @@ def _finished(groups: Mapping[str, Sequence[Job]]) -> Table:
     return {method: [job.ledger.finished[job.index] for job in jobs] for method, jobs in groups.items()}
 
 
-def _share(share: float, trial: Trial) -> float:
-    if not 0 <= share <= 1:
-        raise TadropedgeError(f"the expected kept share must lie in [0, 1], got {share} for {trial}")
+def _share(share: object, trial: Trial) -> float:
+    number = as_number(share)
+    if number is None or not 0 <= number <= 1:
+        told = show(share, typed=False)
+        raise TadropedgeError(f"the expected kept share must lie in [0, 1], got {told} for {trial}")
     # Scores may differ in the last digits between machines; a restart must find the same reference.
-    return round(float(share), 6)
+    return round(number, 6)
 
 
 def _splits(replicates: int, splits: Sequence[int] | None) -> list[int]:
-    numbers = list(range(replicates)) if splits is None else [check_integer("split", one, least=0) for one in splits]
+    given = range(replicates) if splits is None else check_list("splits", splits, "whole numbers")
+    numbers = [check_integer("split", one, least=0) for one in given]
     if len(numbers) != replicates:
         raise TadropedgeError(f"splits must name one split for each of {replicates} replicates, got {len(numbers)}")
     return numbers

@@ -15,12 +15,29 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
+from tadropedge.errors import (
+    TadropedgeError,
+    as_integer,
+    as_number,
+    ask,
+    check_function,
+    check_integer,
+    check_kind,
+    check_list,
+    check_number,
+    check_positive,
+    check_seed,
+    check_table,
+    lookup,
+    settle,
+    show,
+)
 from tadropedge.method import Method
 from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.registry import NETWORKS
 from tadropedge.training.config import Trial, network_settings
 
+DECADES = (1e-290, 1e290)  # γ whose neighbours in a search are numbers as well
 Value = bool | float | str | None
 
 # keep_ratio is not here: which shares can be reached depends on the method, and a space is the same for all.
@@ -45,6 +62,12 @@ class Choice:
 
     values: tuple[Value, ...]
 
+    def __post_init__(self) -> None:
+        values = check_list("values", self.values, "values to choose from")
+        if not values:
+            raise TadropedgeError("values are empty: there is nothing to choose from")
+        settle(self, values=tuple(_plain(value) for value in values))
+
     def at(self, u: float) -> Value:
         """The value at ``u`` in [0, 1)."""
         return self.values[int(u * len(self.values))]
@@ -57,6 +80,17 @@ class Uniform:
     low: float
     high: float
     step: float | None = None
+
+    def __post_init__(self) -> None:
+        _settle_ends(self)
+        if self.step is None:
+            return
+        check_positive("step", self.step)
+        settle(self, step=check_number("step", self.step))
+        steps = (self.high - self.low) / self.step
+        whole = math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6
+        if not whole or (round(steps) == 0 and self.low < self.high):
+            raise TadropedgeError(f"must reach high from low in whole steps, got {self!r}")
 
     def at(self, u: float) -> float:
         """The value at ``u`` in [0, 1).
@@ -78,6 +112,11 @@ class LogUniform:
     low: float
     high: float
 
+    def __post_init__(self) -> None:
+        _settle_ends(self)
+        if not self.low > 0:
+            raise TadropedgeError(f"needs low above 0, got {self!r}")
+
     def at(self, u: float) -> float:
         """The value at ``u`` in [0, 1), to six digits: ``exp`` may differ in the last one between machines."""
         value = math.exp(math.log(self.low) + u * math.log(self.high / self.low))
@@ -85,6 +124,24 @@ class LogUniform:
 
 
 Parameter = Choice | Uniform | LogUniform
+
+
+def _settle_ends(parameter: Uniform | LogUniform) -> None:
+    """Check both ends of a range."""
+    settle(parameter, low=check_number("low", parameter.low), high=check_number("high", parameter.high))
+    if not parameter.low <= parameter.high:
+        raise TadropedgeError(f"needs low ≤ high, got {parameter!r}")
+
+
+def _plain(value: object) -> Value:
+    """A value of a choice as Python has it; those of no kind stay, for the space to refuse by name."""
+    if value is None or isinstance(value, bool | str) or type(value) in (int, float):
+        return value  # type: ignore[return-value]
+    whole = as_integer(value)
+    number = as_number(value) if whole is None else whole
+    if number is None:
+        raise TadropedgeError(f"values must be numbers, texts, True, False or None, got {show(value)}")
+    return number
 
 
 @dataclass(frozen=True)
@@ -101,6 +158,7 @@ class Space:
     parameters: Mapping[str, Parameter]
 
     def __post_init__(self) -> None:
+        check_table("parameters", self.parameters, "names to Choice, Uniform or LogUniform")
         for name, parameter in self.parameters.items():
             _check(name, lookup("parameter of a search space", name, tunable()), parameter)
 
@@ -117,7 +175,7 @@ class Space:
 learning_rate, weight_decay, dropout, keep_prob, gamma, batch_size, hidden, sparsity, nuclear, samples, inductive, \
 variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?)
         """
-        return cls({name: _parameter(name, entry) for name, entry in table.items()})
+        return cls({name: _parameter(name, entry) for name, entry in check_table("table", table).items()})
 
     def table(self) -> dict[str, Any]:
         """The plain lists and tables that :meth:`of` reads."""
@@ -153,19 +211,26 @@ def method_space(method: str, gamma: float | None = None, backbone: str = "gcn")
     if chosen.network is None or chosen.strategy is not None:
         table.setdefault("keep_prob", DROPEDGE_SPACE["keep_prob"])
         if gamma is not None:
-            if not gamma > 0:
-                raise TadropedgeError(f"gamma must be positive to search a decade around it, got {gamma}")
+            gamma = check_number("gamma", check_positive("gamma", gamma), *DECADES)
             # Rounded to twelve digits, so that 0.01 · 10 is 0.1 and 0.7 · 10 is 7 on every machine.
             table["gamma"] = {"log-uniform": [float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}")]}
     return Space.of(table)
 
 
+SPACES = "space(method) -> Space, or a Space"
 Spaces = Space | Callable[[str], Space]  # one for all methods, or a function from a method to its own
 
 
 def space_for(spaces: Spaces, method: str) -> Space:
     """The space of one method."""
-    return spaces if isinstance(spaces, Space) else spaces(method)
+    return spaces if isinstance(spaces, Space) else check_kind("space", ask("space", SPACES, spaces, method), Space)
+
+
+def check_spaces(spaces: object) -> Spaces:
+    """Return a space, or a function from a method to one."""
+    if isinstance(spaces, Space):
+        return spaces
+    return check_function("space", spaces, SPACES)
 
 
 def trial(space: Space, seed: int, i: int, method: str) -> Trial:
@@ -174,7 +239,7 @@ def trial(space: Space, seed: int, i: int, method: str) -> Trial:
     >>> trial(default_space(), 0, 3, "cdf").seed == trial(default_space(), 0, 3, "dropedge").seed
     True
     """
-    return Trial.of(method, seed=search_seed(seed, i), **space.draw(seed, i))
+    return Trial.of(method, seed=search_seed(seed, i), **check_kind("space", space, Space).draw(seed, i))
 
 
 # Training seeds have 31 bits; the top one separates the two phases, so no replicate repeats the seed of a search trial.
@@ -202,16 +267,19 @@ def _uniform(seed: int, i: int, name: str) -> float:
 def _parameter(name: str, entry: Any) -> Parameter:
     """Read one entry of :meth:`Space.of`."""
     lookup("parameter of a search space", name, tunable())
-    if not isinstance(entry, Mapping):
-        return Choice(tuple(entry) if isinstance(entry, list | tuple) else (entry,))
-    for kind, extra in (("uniform", {"step"}), ("log-uniform", set())):
-        ends = entry.get(kind)
-        if isinstance(ends, list | tuple) and len(ends) == 2 and set(entry) <= {kind} | extra:
-            low, high = ends
-            return Uniform(low, high, entry.get("step")) if kind == "uniform" else LogUniform(low, high)
+    try:
+        if not isinstance(entry, Mapping):
+            return Choice(tuple(entry) if isinstance(entry, list | tuple) else (entry,))
+        for kind, extra in (("uniform", {"step"}), ("log-uniform", set())):
+            ends = entry.get(kind)
+            if isinstance(ends, list | tuple) and len(ends) == 2 and set(entry) <= {kind} | extra:
+                low, high = ends
+                return Uniform(low, high, entry.get("step")) if kind == "uniform" else LogUniform(low, high)
+    except TadropedgeError as error:
+        raise TadropedgeError(f"{name} of a search space: {error}") from error
     raise TadropedgeError(
         f"{name} of a search space must be a list, {{'uniform': [low, high], 'step': ...}} or "
-        f"{{'log-uniform': [low, high]}}, got {dict(entry)!r}"
+        f"{{'log-uniform': [low, high]}}, got {show(entry, typed=False)}"
     )
 
 
@@ -227,9 +295,9 @@ def _entry(parameter: Parameter) -> list[Value] | dict[str, Any]:
 
 def _check(name: str, kind: type, parameter: Parameter) -> None:
     """Check the type and the range of every value that a parameter can take."""
+    if not isinstance(parameter, Parameter):
+        raise TadropedgeError(f"{name} of a search space must be Choice, Uniform or LogUniform, got {show(parameter)}")
     if isinstance(parameter, Choice):
-        if not parameter.values:
-            raise TadropedgeError(f"{name} of a search space has no values to choose from")
         for value in parameter.values:
             _check_value(name, kind, value)
         return
@@ -237,15 +305,6 @@ def _check(name: str, kind: type, parameter: Parameter) -> None:
         raise TadropedgeError(f"{name} of a search space must be a list of values, got {parameter!r}")
     for end in (parameter.low, parameter.high):
         _check_value(name, kind, end)
-    if not parameter.low <= parameter.high or (isinstance(parameter, LogUniform) and not parameter.low > 0):
-        raise TadropedgeError(f"{name} of a search space needs low ≤ high (above 0 if log-uniform), got {parameter!r}")
-    if isinstance(parameter, Uniform) and parameter.step is not None:
-        good = isinstance(parameter.step, int | float) and parameter.step > 0
-        steps = (parameter.high - parameter.low) / parameter.step if good else 0.5
-        if abs(steps - round(steps)) > 1e-6:
-            raise TadropedgeError(
-                f"{name} of a search space must reach high from low in whole steps, got {parameter!r}"
-            )
 
 
 _KINDS = {float: "a number", int: "a whole number", str: "a name", bool: "true or false"}
@@ -254,9 +313,9 @@ _KINDS = {float: "a number", int: "a whole number", str: "a name", bool: "true o
 def _check_value(name: str, kind: type, value: object) -> None:
     if name == "gamma" and value is None:
         return
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    number = type(value) in (int, float) and math.isfinite(as_number(value) or 0.0)
     if not (number if kind is float else type(value) is kind):
-        raise TadropedgeError(f"{name} of a search space must be {_KINDS[kind]}, got {value!r}")
+        raise TadropedgeError(f"{name} of a search space must be {_KINDS[kind]}, got {show(value, typed=False)}")
     if name in OF_EVERY_TRIAL:
         Trial().but(**{name: value})  # knows the ranges
     else:

@@ -20,7 +20,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_integer, check_text
 from tadropedge.fingerprint import VERSION
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.search.storage import Storage as Storage
@@ -240,7 +240,9 @@ def study_name(dataset: str, backbone: str, layers: int, *more: str) -> str:
     >>> study_name("cora", "gcn", 2, "combinatorial")
     'cora/gcn-2/combinatorial'
     """
-    return "/".join((dataset, f"{backbone}-{layers}", *more))
+    check_integer("layers", layers, least=1)
+    names = (check_text("dataset", dataset), f"{check_text('backbone', backbone)}-{layers}")
+    return "/".join((*names, *(check_text("each part of a study's name", one) for one in more)))
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:

@@ -62,6 +62,7 @@ def gap_window(alpha: int) -> tuple[int, int]:
     >>> gap_window(1), gap_window(2), gap_window(3), gap_window(7)
     ((1, 1), (2, 3), (2, 4), (4, 10))
     """
+    alpha = check_integer("alpha", alpha, least=1)
     half = alpha // 2
     return min(alpha, max(2, alpha - half)), alpha + half
 

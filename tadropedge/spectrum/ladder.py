@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from tadropedge.blocks import EPSILON, Block, Flags, Floats, Integers, blocks
-from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
-from tadropedge.graph import Graph
+from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, check_kind, check_progress, check_runs_on
+from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import not_enough, ran_out, shortage
 from tadropedge.progress import Progress, Show
 from tadropedge.spectrum.aim import ROUNDING_STEPS, Aim, Eigenpairs
@@ -165,9 +165,12 @@ def cluster_subspaces(
     >>> path.values[0, 1:].round(4).tolist(), path.vectors.shape
     ([0.5858, 2.0, 3.4142], (1, 4, 2))
     """
+    check_graph(graph)
+    check_kind("clusters", clusters, Clusters)
     wish = Wish(clusters.q, clusters.desired_clusters, laplacian=laplacian, solver=solver, tolerance=tolerance)
-    with Progress("eigenvectors", graph.num_nodes, progress) as bar:
-        for step in plan(blocks(graph, clusters.least_nodes), wish, torch.device(device)):
+    where = check_runs_on(device)
+    with Progress("eigenvectors", graph.num_nodes, check_progress(progress)) as bar:
+        for step in plan(blocks(graph, clusters.least_nodes), wish, where):
             bar.note(f"{step.count} × {step.nodes} nodes")
             with bar.step(step.block.nodes.size) as report:
                 found = execute(step, report)

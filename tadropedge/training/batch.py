@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import TadropedgeError, check_flag, check_integer, lookup, settle, show
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.network import TrainingStep
 from tadropedge.sampling import signed
 from tadropedge.sparse import KeptProducts
-from tadropedge.training.config import Architecture, Outcome, Trial
+from tadropedge.training.config import MOST, SELECTIONS, Architecture, Outcome, Trial
 from tadropedge.training.edges import EdgeCoins
 from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
@@ -41,6 +41,13 @@ class Course:
     per_layer: bool = False
     keep_state: bool = False
     evaluate_every: int = 1
+
+    def __post_init__(self) -> None:
+        lookup("selection", self.selection, SELECTIONS)
+        for name in ("epochs", "evaluate_every"):
+            settle(self, **{name: check_integer(name, getattr(self, name), 1, MOST)})
+        for name in ("per_layer", "keep_state"):
+            settle(self, **{name: check_flag(name, getattr(self, name))})
 
     def evaluates(self, epoch: int) -> bool:
         """Whether an epoch ends with an evaluation; the last one always does."""

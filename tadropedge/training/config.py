@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
@@ -10,13 +9,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import TadropedgeError, check_integer, check_seed, lookup
+from tadropedge.errors import (
+    check_integer,
+    check_kind,
+    check_number,
+    check_positive,
+    check_seed,
+    check_table,
+    lookup,
+    settle,
+)
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network, Setting, Sizes, Value
 from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
 SELECTIONS = {"evaluation": None, "training": None}
+MOST_FLOAT = 3e38  # of numbers that training holds in float32
+MOST = 2**31 - 1  # of a count of layers, units or epochs
 METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
 
 
@@ -35,9 +45,9 @@ class Architecture:
 
     def __post_init__(self) -> None:
         network = lookup("backbone", self.backbone, NETWORKS)
-        network.completed(self.backbone, self.settings)
-        check_integer(f"layers of {self.backbone}", self.layers, least=network.least_layers)
-        check_integer("hidden", self.hidden, least=1)
+        network.completed(self.backbone, check_table("settings", self.settings))
+        layers = check_integer(f"layers of {self.backbone}", self.layers, network.least_layers, MOST)
+        settle(self, layers=layers, hidden=check_integer("hidden", self.hidden, 1, MOST))
 
     def network(self, method: str) -> tuple[str, type[Network]]:
         """The name and the class of the network that a method trains."""
@@ -46,14 +56,15 @@ class Architecture:
 
     def settings_of(self, trial: Trial) -> dict[str, Value]:
         """All settings of the trial's network: the trial's own, checked, then those given here, then defaults."""
-        name, network = self.network(trial.method)
+        name, network = self.network(check_kind("trial", trial, Trial).method)
         mine = self.settings if name == self.backbone else {}
         return network.completed(name, {**mine, **trial.settings})
 
     def sizes(self, settings: Mapping[str, Value], num_nodes: int, num_features: int, num_classes: int) -> Sizes:
         """The sizes of a network with these settings; its width may be one of them."""
-        hidden = int(settings.get("hidden", self.hidden))
+        hidden = int(check_table("settings", settings).get("hidden", self.hidden))
         numbers = {"num_nodes": num_nodes, "num_features": num_features, "num_classes": num_classes}
+        numbers = {name: check_integer(name, number, 0, MOST) for name, number in numbers.items()}
         return Sizes(**numbers, layers=self.layers, hidden=hidden)
 
 
@@ -84,20 +95,20 @@ class Trial:
 
     def __post_init__(self) -> None:
         method = Method.of(self.method)
+        check_table("settings", self.settings)
         if method.network is not None:
             NETWORKS[method.network].completed(method.network, self.settings)
-        for name in ("dropout", "keep_prob"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise TadropedgeError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
-        if not 0 < self.learning_rate < math.inf:
-            raise TadropedgeError(f"learning_rate must be positive, got {self.learning_rate}")
-        if not 0 <= self.weight_decay < math.inf:
-            raise TadropedgeError(f"weight_decay must be at least 0, got {self.weight_decay}")
-        if self.gamma is not None and not 0 <= self.gamma < math.inf:
-            raise TadropedgeError(f"gamma must be at least 0, got {self.gamma}")
+        for name in ("dropout", "keep_prob", "keep_ratio"):
+            if name != "keep_ratio" or self.keep_ratio is not None:
+                settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
+        check_positive("learning_rate", self.learning_rate, below=MOST_FLOAT)
+        settle(self, learning_rate=check_number("learning_rate", self.learning_rate))
+        settle(self, weight_decay=check_number("weight_decay", self.weight_decay, 0, MOST_FLOAT))
+        if self.gamma is not None:
+            settle(self, gamma=check_number("gamma", self.gamma, 0))
         if self.batch_size is not None:
-            check_integer("batch_size", self.batch_size, least=1)
-        check_seed(self.seed)
+            settle(self, batch_size=check_integer("batch_size", self.batch_size, least=1))
+        settle(self, seed=check_seed(self.seed), split=check_integer("split", self.split, least=0))
 
     @classmethod
     def of(cls, method: str = "original", **settings: Any) -> Trial:

@@ -14,13 +14,23 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tadropedge.data.dataset import Dataset, Split, shuffled_split
-from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.data.dataset import Dataset, Split, check_sizes, shuffled_split
+from tadropedge.errors import (
+    TadropedgeError,
+    check_flag,
+    check_function,
+    check_integer,
+    check_kind,
+    check_list,
+    check_path,
+    lookup,
+)
 from tadropedge.fingerprint import fingerprint
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
-from tadropedge.registry import NETWORKS
+from tadropedge.registry import NETWORKS, SCORES
 from tadropedge.scores.solve import edge_scores, settings_for
+from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
 from tadropedge.training.config import METRICS, Architecture, Outcome, Trial, plug_ins
 from tadropedge.training.edges import keep_row
@@ -59,6 +69,19 @@ class Laboratory:
     progress: Callable[[int, int], None] | None = None  # (epochs done, epochs in all) of the current batch
 
     def __post_init__(self) -> None:
+        check_kind("dataset", self.dataset, Dataset)
+        check_kind("architecture", self.architecture, Architecture)
+        course = self._course()
+        self.epochs, self.evaluate_every, self.per_layer = course.epochs, course.evaluate_every, course.per_layer
+        lookup("laplacian", self.laplacian, LAPLACIANS)
+        if self.q is not None:
+            self.q = check_integer("q", self.q, least=1)
+        if self.fresh_sizes is not None:
+            self.fresh_sizes = check_sizes("fresh_sizes", self.fresh_sizes)
+        if self.cache_dir is not None:
+            self.cache_dir = check_path("cache_dir", self.cache_dir)
+        if self.progress is not None:
+            check_function("progress", self.progress, "progress(epochs done, epochs in all)", arguments=2)
         level, backbone = self.dataset.level, self.architecture.backbone
         if NETWORKS[backbone].level != level:
             fitting = ", ".join(name for name, network in NETWORKS.items() if network.level == level)
@@ -72,7 +95,7 @@ class Laboratory:
 
     def check(self, trials: Sequence[Trial]) -> None:
         """Refuse trials that cannot be trained here, before any work is done."""
-        for trial in trials:
+        for trial in check_trials(trials):
             check_trial(trial, self.architecture, self.selection, self.dataset.level)
         self._check_memory(trials)
 
@@ -104,6 +127,7 @@ class Laboratory:
 
     def scores(self, name: str) -> Tensor:
         """The edge scores of this name, ``[M]``, computed once."""
+        lookup("score (name)", name, SCORES)
         if name not in self._scores:
             dataset = self.dataset
             offered = {"q": self._q, "laplacian": self.laplacian, "features": dataset.features}
@@ -113,6 +137,7 @@ class Laboratory:
 
     def split(self, number: int) -> Split:
         """Split ``number``: fresh ones are a pure function of the number and of their sizes."""
+        number = check_integer("number", number, least=0)
         if number not in self._splits:
             sizes = self.fresh_sizes or self.dataset.split.sizes
             self._splits[number] = shuffled_split(self.dataset.labels, sizes, seed=number)
@@ -120,12 +145,14 @@ class Laboratory:
 
     def kept_share(self, trial: Trial) -> float:
         """The expected share of edges that a trial keeps."""
+        check_kind("trial", trial, Trial)
         return float(keep_row(self.dataset.graph, trial, self._needed([trial])).mean())
 
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
         self._check_memory(trials)
         outcomes: list[Outcome] = []
+        trials, keep_state = check_trials(trials), check_flag("keep_state", keep_state)
         size = self.fitting(trials)
         while len(outcomes) < len(trials):
             batch = trials[len(outcomes) : len(outcomes) + size]
@@ -183,6 +210,15 @@ class Laboratory:
             return SHARE * free
         return CPU_BUDGET if free is None else min(CPU_BUDGET, SHARE * free)
 
+    def _course(self, keep_state: bool = False) -> Course:
+        return Course(
+            epochs=self.epochs,
+            selection=self.selection,
+            per_layer=self.per_layer,
+            keep_state=keep_state,
+            evaluate_every=self.evaluate_every,
+        )
+
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:
         names = {Method.of(trial.method).score for trial in trials}
         return {name: self.scores(name) for name in sorted(filter(None, names))}
@@ -191,13 +227,7 @@ class Laboratory:
         numbers = sorted({trial.split for trial in trials})
         place = {number: at for at, number in enumerate(numbers)}
         task = make_task(self.dataset, [self.split(number) for number in numbers], self._needed(trials))
-        course = Course(
-            epochs=self.epochs,
-            selection=self.selection,
-            per_layer=self.per_layer,
-            keep_state=keep_state,
-            evaluate_every=self.evaluate_every,
-        )
+        course = self._course(keep_state)
         report = self.progress
 
         def advance(epoch: int) -> None:
@@ -207,6 +237,11 @@ class Laboratory:
         places = [place[trial.split] for trial in trials]
         with matmul_precision(self.precision):
             return train(task, self.architecture, trials, course, split_places=places, progress=advance)
+
+
+def check_trials(trials: object) -> list[Trial]:
+    """Return a list of trials."""
+    return [check_kind("each of trials", trial, Trial) for trial in check_list("trials", trials, "trials")]
 
 
 @contextmanager

@@ -21,7 +21,17 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import TadropedgeError, cannot_write, check_text, lookup, show
+from tadropedge.errors import (
+    TadropedgeError,
+    cannot_write,
+    check_integer,
+    check_kind,
+    check_list,
+    check_path,
+    check_text,
+    lookup,
+    show,
+)
 from tadropedge.files import existing, sync_folder, write_atomic
 from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
@@ -126,11 +136,22 @@ def save_model(
     """
     from safetensors.numpy import save
 
+    folder = check_path("folder", folder)
+    check_kind("outcome", outcome, Outcome)
+    check_kind("architecture", architecture, Architecture)
+    check_text("dataset_name", dataset_name)
+    num_features = check_integer("num_features", num_features, 1, LARGEST)
+    num_classes = check_integer("num_classes", num_classes, 2, LARGEST)
+    num_nodes = None if num_nodes is None else check_integer("num_nodes", num_nodes, 1, LARGEST)
+    if class_names is not None:
+        listed = check_list("class_names", class_names, "texts")
+        class_names = [check_text("each of class_names", name) for name in listed]
+        if len(class_names) != num_classes:
+            raise TadropedgeError(f"expected {num_classes} class_names, got {len(class_names)}")
     if outcome.failed:
         raise TadropedgeError("the trial failed (its loss was not finite), so there is no model to save")
     if outcome.state is None:
         raise TadropedgeError("the outcome holds no parameters: train with keep_state=True to save a model")
-    folder = Path(folder)
     numbers = save({name: np.ascontiguousarray(value) for name, value in outcome.state.items()})
     model = SavedModel(
         architecture=architecture,
@@ -171,7 +192,7 @@ def _settle(new: Path, folder: Path) -> None:
 
 def load_model(folder: str | Path) -> SavedModel:
     """Read and check what :func:`save_model` wrote; the numbers lie on the CPU."""
-    folder = Path(folder)
+    folder = check_path("folder", folder)
     table = _table(existing(folder / SETTINGS))
     version = table.pop("version")
     kind = "fingerprint" if version == VERSION else "sha256"  # older files have a checksum of the numbers alone

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tadropedge.errors import TadropedgeError, check_integer, lookup
+from tadropedge.errors import TadropedgeError, check_integer
 from tadropedge.method import Method
 from tadropedge.training.batch import Batch, Course, mini_batches
-from tadropedge.training.config import SELECTIONS, Architecture, Outcome, Trial
+from tadropedge.training.config import Architecture, Outcome, Trial
 from tadropedge.training.task import TRAIN, Task
 
 
@@ -27,9 +27,6 @@ def train(
     Trials that differ in structure (network, shared settings, mini-batches) are trained one group after the other.
     ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
     """
-    lookup("selection", course.selection, SELECTIONS)
-    check_integer("epochs", course.epochs, least=1)
-    check_integer("evaluate_every", course.evaluate_every, least=1)
     where = [trial.split for trial in trials] if split_places is None else split_places
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):

@@ -15,7 +15,7 @@ LISTS = st.lists(st.floats(0, 1e6), min_size=1, max_size=30)
 inherited = settings(suppress_health_check=[HealthCheck.differing_executors])
 
 BAD_WEIGHTS = {
-    "nothing": (None, "weights must be one number for each edge, got NoneType None"),
+    "nothing": (None, "weights must be real numbers, got NoneType None"),
     "complex": (torch.ones(2) * 1j, "weights must be real numbers"),
     "empty": (torch.empty(0), "weights are empty: the graph has no edges"),
     "matrix": (torch.ones(2, 2), r"one number for each edge, got shape \[2, 2\]"),

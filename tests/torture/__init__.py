@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-SECTIONS = ("commands", "files", "fuzz", "memory", "pyg", "stores", "crashes", "kills", "statistics")
+SECTIONS = ("arguments", "commands", "files", "fuzz", "memory", "pyg", "stores", "crashes", "kills", "statistics")
 Place = tuple[str, int, int]  # a case: its section, its place there, the size of the sample (0: all)
 
 
