@@ -368,7 +368,7 @@ def _checked_nodes(num_nodes: int) -> int:
         raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
     if num_nodes > MOST_NODES:
         raise TadropedgeError(
-            f"a graph may have up to {MOST_NODES} nodes, got {show(num_nodes, typed=False)}; number the nodes from 0"
+            f"a graph may have up to {MOST_NODES} nodes, got num_nodes={show(num_nodes, typed=False)}; number the nodes from 0"
         )
     check_room(NODE_BYTES * num_nodes, f"a graph of {num_nodes} nodes")
     return num_nodes
