@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -214,7 +215,9 @@ class Flock(JournalFileOpenLock):
 def told(doing: str) -> Iterator[None]:
     """Say in one line what went wrong in a storage."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of Optuna, about values that damage made strange
+            yield
     except (TadropedgeError, MemoryError):
         raise
     except Exception as error:  # Optuna, SQLAlchemy and the drivers raise almost anything
