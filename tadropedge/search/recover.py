@@ -19,11 +19,9 @@ import sqlalchemy as sa
 from optuna.distributions import json_to_distribution
 from optuna.storages._rdb.models import BaseModel
 from optuna.storages.journal import BaseJournalBackend
-from optuna.trial import TrialState
 
-from tadropedge.errors import TadropedgeError, reason
 from tadropedge.files import existing
-from tadropedge.search.storage import sqlite_url
+from tadropedge.search.storage import sqlite_url, told
 from tadropedge.search.study import is_whole, quiet
 
 CREATE_STUDY, CREATE_TRIAL = 0, 4  # operations of a journal
@@ -42,12 +40,11 @@ def recover(path: str | Path) -> str:
     aside = next(each for n in range(1, 10**6) if not (each := path.with_name(f"{path.name}.damaged-{n}")).exists())
     fresh = path.with_name(f".{path.name}.recovered")
     try:
-        fresh.unlink(missing_ok=True)
-        read, known = _salvage(path, fresh)
-        shutil.copy2(path, aside)
-        fresh.replace(path)
-    except OSError as error:
-        raise TadropedgeError(f"cannot write beside '{path}': {reason(error)}") from error
+        with told(f"cannot recover '{path}'"):
+            fresh.unlink(missing_ok=True)
+            read, known = _salvage(path, fresh)
+            shutil.copy2(path, aside)
+            fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
     for rest in ("-journal", "-wal", "-shm"):  # they belong to the damaged file
@@ -88,7 +85,7 @@ def _salvage(path: Path, fresh: Path) -> tuple[int, int]:
                 new.execute(f"insert or ignore into {table.name} ({', '.join(row)}) values ({marks})", row)
         _tidy(new)
         new.commit()
-        damaged = _not_whole(fresh)
+        damaged = _not_whole(fresh, new.execute("select trial_id, study_id from trials").fetchall())
         for table in TABLES:
             if "trial_id" in table.c:
                 new.executemany(f"delete from {table.name} where trial_id = ?", damaged)
@@ -149,20 +146,23 @@ def _tidy(base: sqlite3.Connection) -> None:
     )
 
 
-def _not_whole(path: Path) -> list[tuple[int]]:
-    """The ids of finished trials of ours that lack something."""
-    base = optuna.storages.RDBStorage(sqlite_url(path))
+def _not_whole(path: Path, ids: Iterable[tuple[int, int]]) -> list[tuple[int]]:
+    """The ids of trials that Optuna cannot read, and of finished ones of ours that lack something."""
+    base, wrong = optuna.storages.RDBStorage(sqlite_url(path)), []
+    names = {study._study_id: study.study_name for study in base.get_all_studies() if "settings" in study.user_attrs}
     try:
-        return [
-            (stored._trial_id,)
-            for study in base.get_all_studies()
-            if "settings" in study.user_attrs
-            for stored in base.get_all_trials(study._study_id, states=(TrialState.COMPLETE, TrialState.FAIL))
-            if not is_whole(stored, study.study_name)
-        ]
+        for number, study in ids:
+            try:
+                stored, name = base.get_trial(number), names.get(study)
+                whole = name is None or not stored.state.is_finished() or is_whole(stored, name)
+            except UNREADABLE:
+                whole = False
+            if not whole:
+                wrong.append((number,))
     finally:
         base.remove_session()
         base.engine.dispose()
+    return wrong
 
 
 class Lines(BaseJournalBackend):
@@ -181,32 +181,61 @@ class Lines(BaseJournalBackend):
 
 
 def replayed(lines: Sequence[bytes]) -> Iterator[dict[str, Any] | None]:
-    """Each line of a journal as an operation; None for one that Optuna cannot apply after the others."""
-    memory = Lines()
+    """Each line of a journal as an operation; None for one that Optuna cannot apply after those before it."""
+    memory, good = Lines(), 0
     storage = optuna.storages.JournalStorage(memory)
     for line in lines:
         try:
-            operation = json.loads(line)
-            memory.logs.append(operation)
+            memory.logs.append(json.loads(line))
             storage.get_all_studies()
+            good += 1
+            yield memory.logs[-1]
         except (*UNREADABLE, AttributeError, RecursionError):
-            memory.logs = [one for one in memory.logs if one is not operation]
+            del memory.logs[good:]
             storage = optuna.storages.JournalStorage(memory)
-            operation = None
-        yield operation
+            yield None
 
 
 def _salvage_journal(path: Path, fresh: Path) -> tuple[int, int]:
     lines = path.read_bytes().splitlines()
-    operations = list(replayed(lines))
-    read = [one for one in operations if one is not None]
-    # Operations name a study by its number: one whose creation is lost needs another in its place.
-    kept = [
-        one or {"op_code": CREATE_STUDY, "worker_id": "", "study_name": f"lost {number}", "directions": [2]}
-        for number, (line, one) in enumerate(zip(lines, operations, strict=True))
-        if one is not None or b'"op_code":0' in line or b'"study_name"' in line
-    ]
+    kept: list[dict[str, Any]] = []
+    known = 0
+    for number, (line, operation) in enumerate(zip(lines, replayed(lines), strict=True)):
+        created = b'"study_name"' in line
+        known += not created if operation is None else operation["op_code"] == CREATE_TRIAL
+        if operation is not None:
+            kept.append(operation)
+        elif created:  # operations name a study by its number: another one takes its place
+            lost = {"study_name": f"lost {number}", "directions": [2]}
+            kept.append({"op_code": CREATE_STUDY, "worker_id": "", **lost})
+    kept = list(_whole_operations(kept))
     fresh.write_bytes(b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in kept))
-    trials = sum(one["op_code"] == CREATE_TRIAL for one in read)
-    lost = sum(one is None and b'"study_name"' not in line for line, one in zip(lines, operations, strict=True))
-    return trials, trials + lost
+    return sum(one["op_code"] == CREATE_TRIAL for one in kept), known
+
+
+def _whole_operations(operations: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Without finished trials of ours that lack something; studies whose settings are lost get another name."""
+    memory = Lines()
+    memory.logs = operations
+    base = optuna.storages.JournalStorage(memory)
+    studies = {study._study_id: study for study in base.get_all_studies()}
+    trials = {number: iter(base.get_all_trials(number)) for number in studies}
+    ours = {
+        number
+        for number in studies
+        if any("best_epoch" in stored.user_attrs for stored in base.get_all_trials(number, deepcopy=False))
+    }
+    lost = {studies[number].study_name for number in ours if "settings" not in studies[number].user_attrs}
+    names = set()
+    for one in operations:
+        number = one.get("study_id")
+        if one["op_code"] == CREATE_STUDY:
+            names.add(one["study_name"])
+            end = " (settings lost)" if one["study_name"] in lost else ""
+            yield {**one, "study_name": one["study_name"] + end}
+        elif one["op_code"] != CREATE_TRIAL:
+            yield one
+        elif number in studies and number < len(names):  # else Optuna passes over it: its study is lost
+            stored, name = next(trials[number]), studies[number].study_name
+            if number not in ours or name in lost or is_whole(stored, name):
+                yield one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -228,7 +229,9 @@ class Flock(JournalFileOpenLock):
 def told(doing: str, storage: optuna.storages.BaseStorage | None = None) -> Iterator[None]:
     """Say in one line what went wrong in a storage, and where that is, if it is a file."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of Optuna, about values that damage made strange
+            yield
     except (TadropedgeError, MemoryError):
         raise
     except Exception as error:  # Optuna, SQLAlchemy and the drivers raise almost anything
