@@ -562,7 +562,7 @@ def test_out_of_memory_halves_the_batch_and_keeps_the_order(monkeypatch):
 
 def test_a_training_that_never_fits_is_an_error(monkeypatch):
     monkeypatch.setattr(laboratory, "train", limited(0, []))
-    with pytest.raises(TadropedgeError, match="not enough memory for one training of karate .* are free; take fewer"):
+    with pytest.raises(TadropedgeError, match=r"not enough memory for one training of karate .* are free; take fewer"):
         lab().train([Trial.of(), Trial.of(seed=1)])
 
 
