@@ -8,9 +8,10 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, with_laboratory_options
+from tadropedge.cli.options import METHODS, Json_, LaboratoryOptions, Out_, check_count, with_laboratory_options
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show_comparison
+from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 
 
@@ -32,6 +33,10 @@ def compare_command(
     Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
+    if twice := [name for name in named or () if (named or []).count(name) > 1]:
+        raise TadropedgeError(f"--methods names {twice[0]!r} more than once, got {methods!r}")
+    check_count("trials", trials)
+    check_count("seeds", seeds)
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare
     from tadropedge.comparison.report import write_all
     from tadropedge.comparison.results import Results

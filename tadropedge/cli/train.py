@@ -8,7 +8,15 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.options import METHODS, Gamma_, Json_, KeepProb_, LaboratoryOptions, with_laboratory_options
+from tadropedge.cli.options import (
+    METHODS,
+    Gamma_,
+    Json_,
+    KeepProb_,
+    LaboratoryOptions,
+    check_count,
+    with_laboratory_options,
+)
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
@@ -36,6 +44,7 @@ def train_command(
     Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
     """
     Method.of(method)
+    check_count("batch_size", batch_size)
     from tadropedge.training.config import Trial
     from tadropedge.training.model_file import save_model
 

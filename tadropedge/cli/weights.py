@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.cli.options import Device_, Gamma_, Json_, KeepProb_, Out_, Plugin_, Root_, Seed_, chosen_device
+from tadropedge.cli.options import (
+    Device_,
+    Gamma_,
+    Json_,
+    KeepProb_,
+    Out_,
+    Plugin_,
+    Root_,
+    Seed_,
+    check_count,
+    chosen_device,
+)
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup, name_or_path
@@ -54,11 +65,11 @@ def weights_command(
 
     Example: tadropedge weights cora --q 7 --out cora-weights
     """
-    if kind is not None:
-        print("warning: --kind is deprecated, use --score", file=sys.stderr)
-        score = kind
+    score = score if kind is None else kind
     lookup("score", score, dict.fromkeys(SCORES))  # not what it stands for, which would load torch
     source = name_or_path("dataset or file", graph, DATASETS)
+    check_count("q", q)
+    check_count("desired_clusters", desired_clusters)
 
     import torch
 
@@ -71,6 +82,8 @@ def weights_command(
     if gamma is not None:
         check_positive("gamma", gamma)
     place = chosen_device(device)
+    if kind is not None:
+        print("warning: --kind is deprecated, use --score", file=sys.stderr)
     name, read, known = _read(source, data_root, seed, header, not unweighted)
     options = {
         "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,

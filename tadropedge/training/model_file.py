@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import existing, write_atomic
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
@@ -158,9 +158,22 @@ def _table(path: Path) -> dict[str, Any]:
     version = table.pop("version", None)
     if version not in (1, VERSION):
         raise TadropedgeError(f"{path}: version {show(version, typed=False)} is not {VERSION}")
+    _check_names(table, path)
     if version == 1:
         _bring_up_to_date(table)
     return table
+
+
+def _check_names(table: dict[str, Any], path: Path) -> None:
+    """A method or network that is not here may be one that a user's own module adds."""
+    trial, architecture = (
+        {} if not isinstance(part := table.get(key), dict) else part for key in ("trial", "architecture")
+    )
+    try:
+        Method.of(trial.get("method", "original"))
+        lookup("backbone", architecture.get("backbone", "gcn"), NETWORKS)
+    except TadropedgeError as error:
+        raise TadropedgeError(f"{path}: {error}; if the name is your own, import its module first") from None
 
 
 def _bring_up_to_date(table: dict[str, Any]) -> None:
