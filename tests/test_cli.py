@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from torture import process
 from typer.testing import CliRunner
 
 import tadropedge
@@ -172,6 +173,46 @@ def test_the_process_ends_with_one_line_and_code_2(tmp_path):
     assert process.returncode == 2
     assert err.strip() == "error: keep_prob must lie in [0, 1], got 2.0"
     assert out == ""
+
+
+ONE_LINE = {
+    "type": (["train", "karate", "--epochs", "x"], "'x' is not a valid int"),
+    "command": (["trian", "karate"], "No such command 'trian'"),
+    "option": (["train", "karate", "--nope"], "No such option: --nope"),
+    "value": (["train", "karate", "--epochs"], "--epochs"),
+    "missing": (["compare"], "Missing argument 'DATASET'"),
+    "epochs": (["compare", "karate", "--epochs", "0"], "epochs must be a whole number of at least 1, got 0"),
+    "counts": (["compare", "karate", "--trials", 10**30], f"trials must be at most {2**31 - 1}"),
+    "laplacian": (["train", "karate", "--method", "original", "--laplacian", "x"], "unknown laplacian 'x'"),
+    "twice": (["compare", "karate", "--methods", "cdf,aggregate-cdf"], "--methods names 'cdf' more than once"),
+    "empty": (["compare", "karate", "--storage="], "an argument is empty, got '--storage='"),
+    "plugin": (["train", "karate", "--plugin", "leaves"], "cannot import the plugin 'leaves' (SystemExit: 0)"),
+    "long": (["train", "x" * 5000], "unknown dataset 'xxx"),
+    "control": (["weights", "a/\x1b[31m\nb"], "\\x1b[31m"),
+    "bytes": (["weights", "a\udc80"], "must be text in UTF-8 without NUL characters, got 'a\\udc80'"),
+    "nul": (["weights", "a\0b"], "must be text in UTF-8 without NUL characters, got 'a\\x00b'"),
+}
+
+
+@pytest.mark.parametrize("name", ONE_LINE)
+def test_every_bad_option_is_one_line(name, tmp_path):
+    arguments, words = ONE_LINE[name]
+    (tmp_path / "leaves.py").write_text("raise SystemExit(0)")
+    ended = process.command([str(each) for each in arguments], tmp_path)
+    process.assert_refused(ended, words)
+    assert {path.name for path in tmp_path.iterdir()} <= {"leaves.py", "__pycache__"}
+
+
+def test_a_reader_that_leaves_and_a_terminal_without_umlauts(tmp_path):
+    """``| head`` ends in no traceback, and what a terminal cannot show is escaped."""
+    with command("weights", "karate", "--no-figures", "--out", tmp_path / "ü") as early:
+        early.stdout.close()
+        assert "Traceback" not in (told := early.stderr.read())
+        assert "BrokenPipe" not in told
+    for setting in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        again = [sys.executable, "-m", "tadropedge", "weights", "karate", "--no-figures", "--out", "out"]
+        ended = subprocess.run(again, cwd=tmp_path / "ü", **PIPES | {"env": ENVIRONMENT | setting}, check=False)
+        assert (ended.returncode, ended.stderr.count("Error")) == (0, 0), ended.stderr
 
 
 def test_a_folder_that_cannot_be(tmp_path):

@@ -5,9 +5,10 @@ Nothing here imports torch, or anything else that is slow, before a command runs
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -18,7 +19,7 @@ from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
-from tadropedge.errors import TadropedgeError, reason
+from tadropedge.errors import TadropedgeError, one_line, reason, show
 from tadropedge.memory import not_enough, ran_out
 
 app = typer.Typer(
@@ -49,27 +50,55 @@ def main(
     """Options of the command itself."""
 
 
+USAGE_ERROR: Any = typer.BadParameter.__base__  # of wrong options and commands; click's or typer's own, by version
+
+
 def run() -> None:
     """Run the command line; bad input is one line and exit code 2. SIGTERM is Ctrl-C: what is finished is kept."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal without umlauts shows them escaped
+            stream.reconfigure(errors="backslashreplace")
     reserve = None
     try:
         reserve = bytearray(RESERVE)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        app()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except TadropedgeError as error:
-        del reserve
-        _refuse(str(error))
+        _check_words(sys.argv[1:])
+        code = app(standalone_mode=len(sys.argv) < 2)  # which shows the help
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:  # as of "| head"; what is left to print goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except Exception as error:
         del reserve
-        if ran_out(error):  # the last net: whatever it was doing, in whatever words
-            _refuse(str(not_enough(error, "this command", "a smaller graph or network, or more memory, may do")))
-        if not isinstance(error, OSError):
-            raise
-        _refuse(f"'{error.filename}': {reason(error)}" if error.filename else reason(error))
+        _refuse(_words(error))
+    sys.exit(code)
+
+
+def _words(error: Exception) -> str:
+    """What an error says to a user; one that is no user's is raised again."""
+    if isinstance(error, USAGE_ERROR):
+        place = error.ctx.command_path if error.ctx else "tadropedge"
+        return f"{error.format_message()} ({place} --help)"
+    if isinstance(error, TadropedgeError):
+        return str(error)
+    if ran_out(error):  # the last net: whatever it was doing, in whatever words
+        return str(not_enough(error, "this command", "a smaller graph or network, or more memory, may do"))
+    if isinstance(error, OSError):
+        return f"'{error.filename}': {reason(error)}" if error.filename else reason(error)
+    raise error
+
+
+def _check_words(words: list[str]) -> None:
+    """Refuse what no file can hold, and what is empty: as a rule a shell's variable that is not set."""
+    for word in words:
+        if "\0" in word or word != word.encode(errors="replace").decode():
+            raise TadropedgeError(f"arguments must be text in UTF-8 without NUL characters, got {show(word, False)}")
+        if not word or (word.startswith("--") and word.find("=") == len(word) - 1):
+            raise TadropedgeError(f"an argument is empty, got {word!r} in {show(' '.join(words), False)}")
 
 
 def _refuse(words: str) -> NoReturn:
-    print(f"error: {words}", file=sys.stderr)
+    print(f"error: {one_line(' '.join(words.split()))}", file=sys.stderr)
     sys.exit(2)

@@ -14,11 +14,13 @@ from tadropedge.cli.options import (
     LaboratoryOptions,
     Out_,
     Wait_,
+    check_count,
     output_folder,
     with_laboratory_options,
 )
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show_comparison
+from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 
 
@@ -41,6 +43,10 @@ def compare_command(
     Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
+    if twice := [name for name in named or () if (named or []).count(name) > 1]:
+        raise TadropedgeError(f"--methods names {twice[0]!r} more than once, got {methods!r}")
+    check_count("trials", trials)
+    check_count("seeds", seeds)
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare
     from tadropedge.comparison.report import FILES, write_all
     from tadropedge.comparison.results import Results

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.errors import TadropedgeError, lookup, name_or_path
+from tadropedge.errors import TadropedgeError, check_integer, lookup, name_or_path
 from tadropedge.registry import DATASETS, NETWORKS, SCORES, STRATEGIES
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
     for module in modules or ():
         try:
             importlib.import_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TadropedgeError(f"cannot import the plugin {module!r} ({type(error).__name__}: {error})") from error
     return modules
 
 
+LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to SCORES, STRATEGIES, NETWORKS or DATASETS; repeatable"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
 KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
@@ -81,6 +82,8 @@ class LaboratoryOptions:
         name_or_path("dataset", self.dataset, DATASETS)
         if self.backbone is not None:
             lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
+        for name in ("layers", "hidden", "epochs", "q", "per_class", "evaluate_every"):
+            check_count(name, getattr(self, name))
 
     @property
     def data_options(self) -> dict[str, Any]:
@@ -93,10 +96,14 @@ class LaboratoryOptions:
     def laboratory(self) -> Laboratory:
         """The dataset on its device, with the network it needs where none is named."""
         from tadropedge.data import load_dataset
-        from tadropedge.training.config import Architecture
-        from tadropedge.training.laboratory import Laboratory
+        from tadropedge.spectrum.plan import LAPLACIANS
+        from tadropedge.training.config import SELECTIONS, Architecture
+        from tadropedge.training.laboratory import PRECISIONS, Laboratory
 
         device = chosen_device(self.device)
+        lookup("laplacian", self.laplacian, LAPLACIANS)
+        lookup("selection", self.selection, SELECTIONS)
+        lookup("precision", self.precision, PRECISIONS)
         data = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options).to(device)
         backbone = self.backbone or data.backbone
         layers, hidden = (1, 32) if backbone == "gcnn" else (2, 128)
@@ -125,6 +132,12 @@ def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManage
     from tadropedge.lock import locked
 
     return locked(out, *targets, wait=wait, say=partial(print, file=sys.stderr, flush=True))
+
+
+def check_count(name: str, value: int | None) -> None:
+    """Refuse what is no number of things that a computer can hold; ``None`` stands for a default."""
+    if value is not None and check_integer(name, value, least=1) > LARGEST:
+        raise TadropedgeError(f"{name} must be at most {LARGEST}, got {value}")
 
 
 def chosen_device(device: str) -> str:

@@ -16,9 +16,10 @@ from tadropedge.cli.options import (
     KeepProb_,
     LaboratoryOptions,
     Wait_,
+    check_count,
     output_folder,
     with_laboratory_options,
-)  # fmt: skip
+)
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
@@ -47,6 +48,7 @@ def train_command(
     Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
     """
     Method.of(method)
+    check_count("batch_size", batch_size)
     from tadropedge.training.config import Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
 

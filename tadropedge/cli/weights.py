@@ -20,6 +20,7 @@ from tadropedge.cli.options import (
     Root_,
     Seed_,
     Wait_,
+    check_count,
     chosen_device,
     output_folder,
 )
@@ -68,11 +69,11 @@ def weights_command(
 
     Example: tadropedge weights cora --q 7 --out cora-weights
     """
-    if kind is not None:
-        print("warning: --kind is deprecated, use --score", file=sys.stderr)
-        score = kind
+    score = score if kind is None else kind
     lookup("score", score, dict.fromkeys(SCORES))  # not what it stands for, which would load torch
     source = name_or_path("dataset or file", graph, DATASETS)
+    check_count("q", q)
+    check_count("desired_clusters", desired_clusters)
 
     import torch
 
@@ -85,6 +86,8 @@ def weights_command(
     if gamma is not None:
         check_positive("gamma", gamma)
     place = chosen_device(device)
+    if kind is not None:
+        print("warning: --kind is deprecated, use --score", file=sys.stderr)
     options = {
         "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
         "tolerance": tolerance, "relative_error": relative_error,

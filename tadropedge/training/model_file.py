@@ -227,7 +227,20 @@ def _table(path: Path) -> dict[str, Any]:
         raise TadropedgeError(f"{path}: not the settings of a saved model (expected format {FORMAT!r})")
     if (version := table.get("version")) not in range(1, VERSION + 1):
         raise TadropedgeError(f"{path}: version {show(version, typed=False)} is not {VERSION}")
+    _check_names(table, path)
     return table
+
+
+def _check_names(table: dict[str, Any], path: Path) -> None:
+    """A method or network that is not here may be one that a user's own module adds."""
+    trial, architecture = (
+        {} if not isinstance(part := table.get(key), dict) else part for key in ("trial", "architecture")
+    )
+    try:
+        Method.of(trial.get("method", "original"))
+        lookup("backbone", architecture.get("backbone", "gcn"), NETWORKS)
+    except TadropedgeError as error:
+        raise TadropedgeError(f"{path}: {error}; if the name is your own, import its module first") from None
 
 
 def _bring_up_to_date(table: dict[str, Any]) -> None:
