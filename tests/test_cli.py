@@ -117,7 +117,7 @@ def test_the_bayes_bound_and_the_options_of_a_dataset(tmp_path):
     assert f"Bayes-optimal accuracy on this graph: {bound:.2%}" in result.output
     louder = run("compare", "source-localization", "--methods", "original,cdf", "--noise", 0.1, "--trials", 1,
                  "--seeds", 2, "--epochs", 1, "--out", tmp_path)  # fmt: skip
-    assert "was made with data=" in str(louder.exception)
+    assert "was made with other features; take the old data, or another" in str(louder.exception)
 
 
 def test_own_data_from_an_edge_list_and_a_csv(tmp_path):
