@@ -88,6 +88,8 @@ def test_json_and_report(finished, tmp_path):
     result = run("report", folder, "--json")
     assert json.loads(result.stdout)["compare"][0]["method"] == "original"
     (folder / "report.html").unlink()
+    assert run("report", folder / "results.json").exit_code == 0
+    (folder / "report.html").unlink()
     assert run("report", folder).exit_code == 0
     assert (folder / "report.html").exists()
 
@@ -261,7 +263,10 @@ QUICK_ANSWERS = {
     "help": (["--help"], 0, "Usage: "),
     "nothing": ([], 2, "Usage: "),
     "version": (["--version"], 0, f"{tadropedge.__version__}\n"),
-    **{name: ([name, "--help"], 0, "Example: tadropedge") for name in ("compare", "train", "report", "weights")},
+    **{
+        name: ([name, "--help"], 0, "Example: tadropedge")
+        for name in ("compare", "recover", "train", "report", "weights")
+    },
     "reproduce": (["reproduce", "--help"], 0, "Example: tadropedge reproduce"),
     "command": (["trian", "karate"], 2, "Did you mean 'train'?"),
     "option": (["train", "karate", "--backbne", "gcn"], 2, "No such option: --backbne"),

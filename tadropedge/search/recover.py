@@ -104,6 +104,10 @@ def _rows(base: sqlite3.Connection, table: sa.Table, most: int) -> Iterator[dict
         most = min(next(base.execute(f"select max(rowid) from {table.name} not indexed"))[0] or 0, most)
     names = [column.name for column in table.c]
     query = f"select {', '.join(names)} from {table.name} not indexed where rowid = ?"
+    try:
+        base.execute(f"{query} limit 0", (0,))  # reads no row
+    except sqlite3.Error:
+        return  # the description of the table is damaged, and so every row is lost
     for number in range(1, most + 1):
         with suppress(*UNREADABLE):
             for values in base.execute(query, (number,)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import os
@@ -186,7 +187,9 @@ CACHES: dict[str, Damage] = {
 @cache
 def _undamaged(name: str) -> tuple[Path, str]:
     """A finished search and retraining in a storage of that name, made once a process, and its results."""
-    path = Path(tempfile.mkdtemp(prefix="tadropedge-torture-")) / name
+    folder = tempfile.mkdtemp(prefix="tadropedge-torture-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / name
     return path, fake_trainer.compare(path, fake_trainer.Trainer())
 
 
