@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from tadropedge.errors import TadropedgeError, reason
-from tadropedge.files import make_folder, sync_folder
+from tadropedge.files import beside, make_folder, sync_folder
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.training.config import METRICS, Outcome, Trial
 
@@ -250,12 +250,28 @@ def _connect(storage: str | Path) -> optuna.storages.RDBStorage:
         if "://" not in url:
             path = Path(storage).expanduser().absolute()
             make_folder(path.parent)
+            if not path.exists():
+                _create(path)
             url = f"sqlite:///{path}"
         # A dashboard that reads may hold the file for a moment: wait for it.
         waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None
         return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
     except (*STORAGE_ERRORS, optuna.exceptions.OptunaError) as error:
         raise TadropedgeError(f"cannot open the study storage '{storage}': {reason(error)}") from error
+
+
+def _create(path: Path) -> None:
+    """Make a database with all its tables, or none: one that was left half made would lack indices for ever."""
+    temporary = beside(path)
+    try:
+        empty = optuna.storages.RDBStorage(f"sqlite:///{temporary}")
+        empty.remove_session()
+        empty.engine.dispose()
+        with suppress(OSError):  # another process was faster, or the file system has no links: then it is made in place
+            os.link(temporary, path)
+            sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
