@@ -51,7 +51,9 @@ def cannot_write(path: str | Path, error: Exception) -> TadropedgeError:
 
 
 def reason(error: BaseException) -> str:
-    """An error of the system or of a database in a few words, on one line."""
+    """An error of the system or of a database in a few words, on one line: the first one, which others wrap up."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     if isinstance(error, OSError) and error.errno is not None:
         return REASONS.get(error.errno) or error.strerror or str(error)
     text = str(error)

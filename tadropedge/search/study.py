@@ -216,10 +216,7 @@ def named_failures(doing: str, storage: optuna.storages.BaseStorage) -> Iterator
     try:
         yield
     except (optuna.exceptions.StorageInternalError, SQLAlchemyError, OSError) as error:
-        cause: BaseException = error
-        while cause.__cause__ is not None:  # Optuna and SQLAlchemy say only that something went wrong
-            cause = cause.__cause__
-        raise TadropedgeError(f"{doing} in '{_place(storage)}': {reason(cause)}") from error
+        raise TadropedgeError(f"{doing} in '{_place(storage)}': {reason(error)}") from error
 
 
 def _place(storage: optuna.storages.BaseStorage) -> str:
