@@ -70,13 +70,21 @@ def cannot_write(path: str | Path, error: Exception) -> TadropedgeError:
 
 
 def reason(error: BaseException) -> str:
-    """An error of the system or of a database in a few words, on one line."""
+    """An error of the system or of a database in a few words, on one line: the first one, which others wrap up."""
+    error = first_cause(error)
     if isinstance(error, OSError) and error.errno is not None:
         return REASONS.get(error.errno) or error.strerror or str(error)
     text = str(error)
     if "database or disk is full" in text:
         return REASONS[errno.ENOSPC]
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """The error that others wrap up."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def lookup(kind: str, name: object, table: Mapping[str, T]) -> T:

@@ -129,7 +129,7 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
 
     It is there even if the power fails right after.
     """
-    temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
+    temporary = beside(path)
     try:
         make_folder(path.parent)
         _sweep(path.parent)
@@ -144,6 +144,11 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):  # where the folder itself could not be made there is nothing to remove
             temporary.unlink(missing_ok=True)
+
+
+def beside(path: Path) -> Path:
+    """A name for a file that this process will move to ``path``; if it dies before, the next one removes the file."""
+    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
 
 
 def make_folder(folder: Path) -> None:
@@ -171,7 +176,7 @@ def sync_folder(folder: Path) -> None:
 @cache
 def _sweep(folder: Path) -> None:
     """Remove the temporary files of processes that died on this machine; one look at each folder is enough."""
-    for path in folder.glob(f".*.{HOST}.*.tmp"):
+    for path in folder.glob(f".*.{HOST}.*.tmp*"):
         process = path.name.split(".")[-2]
         if process.isdecimal() and not _alive(int(process)):
             path.unlink(missing_ok=True)

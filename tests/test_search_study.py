@@ -394,6 +394,29 @@ def test_a_process_that_died_while_it_wrote_a_journal_keeps_nobody_waiting(tmp_p
     assert repr(search(path)) == repr(memory[1])
 
 
+@pytest.mark.parametrize("statement", [1, 2, 9])
+def test_a_database_is_made_whole_or_not_at_all(tmp_path, monkeypatch, statement):
+    """SQLite makes tables one by one: those of a process that died would never get their indices."""
+    seen, execute = [], DefaultDialect.do_execute
+
+    def dies(dialect, cursor, text, *rest):
+        seen.extend([text] if text.lstrip().startswith("CREATE") else [])
+        if len(seen) == statement:
+            raise KeyboardInterrupt
+        execute(dialect, cursor, text, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DefaultDialect, "do_execute", dies)
+        with pytest.raises(KeyboardInterrupt):
+            open_storage(tmp_path / "study.db")
+    assert not (tmp_path / "study.db").exists()
+    open_storage(tmp_path / "study.db")
+    with sqlite3.connect(tmp_path / "study.db") as made:
+        assert ("ix_studies_study_name",) in made.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'index'"
+        ).fetchall()
+
+
 def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
     path = tmp_path / "study.db"
     storage = open_storage(path)

@@ -17,8 +17,8 @@ import optuna
 import sqlalchemy as sa
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend, JournalFileOpenLock
 
-from tadropedge.errors import TadropedgeError, reason
-from tadropedge.files import make_folder, sync_folder
+from tadropedge.errors import TadropedgeError, first_cause, reason
+from tadropedge.files import beside, make_folder, sync_folder
 from tadropedge.lock import check_writable
 
 try:
@@ -68,7 +68,7 @@ def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.Ba
 
 def _create(path: Path) -> None:
     """Make an empty storage in one step: of processes that do so at the same time, the first one counts."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = beside(path)
     try:
         base = optuna.storages.RDBStorage(sqlite_url(draft))
         base.remove_session()
@@ -237,7 +237,7 @@ def told(doing: str, storage: optuna.storages.BaseStorage | None = None) -> Iter
     except Exception as error:  # Optuna, SQLAlchemy and the drivers raise almost anything
         path = None if storage is None else file_of(storage)
         doing = doing if path is None else f"{doing} in '{path}'"
-        raise TadropedgeError(f"{doing}: {reason(_root(error))}") from error
+        raise TadropedgeError(f"{doing}: {reason(error)}") from error
 
 
 @contextmanager
@@ -249,13 +249,7 @@ def reading(storage: optuna.storages.BaseStorage, what: str) -> Iterator[None]:
         except (TadropedgeError, MemoryError):
             raise
         except Exception as error:
-            path, root = file_of(storage), _root(error)
+            path, root = file_of(storage), first_cause(error)
             if path is None or isinstance(root, OSError | sqlite3.OperationalError):
                 raise
-            raise damaged(path, f"{what}: {reason(_root(error))}") from error
-
-
-def _root(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
+            raise damaged(path, f"{what}: {reason(error)}") from error

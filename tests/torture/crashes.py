@@ -37,7 +37,7 @@ POINTS = {
     ("reproduce pieces", FILES): 70,
 }
 LIMITS = (600, 1_000, 3_000, 8_000, 20_000, 60_000)  # bytes: the largest file, by which real writes fail
-CHANGES = ("replace", "rename", "unlink", "mkdir", "symlink", "fsync", "truncate")
+CHANGES = ("replace", "rename", "link", "unlink", "mkdir", "symlink", "fsync", "truncate")
 DIES, STATEMENTS = 137, ("do_execute", "do_executemany", "do_execute_no_params", "do_commit")
 
 

@@ -214,7 +214,7 @@ def check_resumed(job: str, folder: Path) -> None:
     ended = run(job, folder)
     assert ended.code == 0, f"the same command again: {ended}"
     _check_files(job, folder)
-    left = [path.name for path in (folder / "out").rglob(".*") if path.name.endswith(".tmp") or "model" in path.name]
+    left = [path.name for path in (folder / "out").rglob(".*") if ".tmp" in path.name or "model" in path.name]
     assert not left, f"temporary files stay: {left}"
     after = sum(trained(folder), Counter())
     again = sum(before[:-1], Counter()) & after  # of the last batch, some or none was written
