@@ -61,7 +61,7 @@ def test_a_score_that_is_none(title):
     def mine(graph):
         return RULES[title](torch.linspace(0, 2, graph.num_edges))
 
-    with pytest.raises(tde.TadropedgeError, match="the score 'mine' (must|raised)"):
+    with pytest.raises(tde.TadropedgeError, match=r"the score 'mine' (must|raised)"):
         tde.edge_scores(GRAPH, mine)
 
 

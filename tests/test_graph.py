@@ -163,7 +163,10 @@ def test_equal_weights_have_an_exact_mean():
 
 
 BAD = {
-    "too many nodes": (lambda: Graph.from_edge_index([[2**62], [2**62 + 1]]), "up to 3037000499 nodes, got num_nodes=46116"),
+    "too many nodes": (
+        lambda: Graph.from_edge_index([[2**62], [2**62 + 1]]),
+        "up to 3037000499 nodes, got num_nodes=46116",
+    ),
     "num_nodes word": (lambda: Graph.from_edge_index([[0], [1]], "4"), "num_nodes must be a whole number, got '4'"),
     "num_nodes half": (lambda: Graph.from_edge_index([[0], [1]], 2.5), "num_nodes must be a whole number, got 2.5"),
     "complex weights": (lambda: Graph.from_edge_index([[0], [1]], None, [1j]), "edge_weight must be real numbers"),
@@ -180,7 +183,10 @@ BAD = {
     "NaN weight": (lambda: Graph.from_edge_index([[0], [1]], None, [float("nan")]), "positive and finite, got nan"),
     "negative weight": (lambda: Graph.from_edge_index([[0, 1], [1, 2]], None, [1, -2]), r"got -2.0 at position 1"),
     "zero weight": (lambda: Graph.from_edge_index([[0], [1]], None, [0.0]), "got 0.0 at position 0"),
-    "weights that are words": (lambda: Graph.from_edge_index([[0], [1]], None, ["x"]), "edge_weight must be real numbers"),
+    "weights that are words": (
+        lambda: Graph.from_edge_index([[0], [1]], None, ["x"]),
+        "edge_weight must be real numbers",
+    ),
     "too many weights": (lambda: Graph.from_edge_index([[0], [1]], None, [1, 2]), r"shape \[2\], but .* 1 arcs"),
     "not a Data": (lambda: Graph.from_data({"x": 1}), "homogeneous torch_geometric Data"),
     "hetero": (lambda: Graph.from_data(HeteroData()), "homogeneous torch_geometric Data"),
@@ -211,5 +217,5 @@ def test_wrong_device():
 
 def test_wrong_device_without_a_gpu():
     meta = torch.empty(8, device="meta")
-    with pytest.raises(TadropedgeError, match="values must be a dense tensor .* on meta"):
+    with pytest.raises(TadropedgeError, match=r"values must be a dense tensor .* on meta"):
         ZOO["path"].to_arcs(meta)

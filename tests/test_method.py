@@ -85,7 +85,7 @@ def test_names_that_the_grammar_could_not_tell_apart_are_refused(name):
 
 def test_what_is_no_function_is_refused():
     scores = Registry("score", {})
-    with pytest.raises(TadropedgeError, match="the score 'degree' must be a function score.* got int 3"):
+    with pytest.raises(TadropedgeError, match=r"the score 'degree' must be a function score.* got int 3"):
         scores["degree"] = 3
 
 

@@ -175,7 +175,10 @@ BAD = {
         lambda: sample_edges(HALF, pairs=torch.zeros(2, 3).long()),
         r"pairs must have 20000 entries .* got shape \[2, 3\]",
     ),
-    "device": (lambda: sample_edges(HALF[:1], pairs=torch.zeros(2, 1, device="meta")), "pairs must be a dense tensor .* on meta"),
+    "device": (
+        lambda: sample_edges(HALF[:1], pairs=torch.zeros(2, 1, device="meta")),
+        "pairs must be a dense tensor .* on meta",
+    ),
     "pairs of floats": (
         lambda: sample_edges(HALF, pairs=torch.zeros(2, 20_000)),
         r"pairs must hold whole numbers, got torch.fl",

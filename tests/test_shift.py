@@ -163,7 +163,10 @@ BAD = {
     ),
     "x shape": (lambda: shift_operator(KARATE) @ torch.ones(33, 2), r"x of shape \[..., 34, F\], got \[33, 2\]"),
     "x vector": (lambda: shift_operator(KARATE) @ torch.ones(34), r"x of shape \[..., 34, F\], got \[34\]"),
-    "x device": (lambda: shift_operator(KARATE) @ torch.ones(34, 2, device="meta"), "x must be a dense tensor .* on meta"),
+    "x device": (
+        lambda: shift_operator(KARATE) @ torch.ones(34, 2, device="meta"),
+        "x must be a dense tensor .* on meta",
+    ),
     "values": (lambda: shift_operator(KARATE).with_values(torch.ones(3)), "values must have 190 entries"),
 }
 

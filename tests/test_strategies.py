@@ -115,7 +115,10 @@ BAD = {
     "gamma zero": ({"keep_prob": 0.5, "strategy": "division", "gamma": 0}, "division needs a positive gamma, got 0"),
     "own length": ({"keep_prob": 0.5, "strategy": lambda w: w[:2] * 0}, r"one score for each of 6 edges, .* \[2\]"),
     "own type": ({"keep_prob": 0.5, "strategy": lambda w: 0.5}, "one score for each of 6 edges, got float"),
-    "own range": ({"keep_prob": 0.5, "strategy": lambda w: w}, r"the score of the strategy .* must lie in \[0, 1\], got 2"),
+    "own range": (
+        {"keep_prob": 0.5, "strategy": lambda w: w},
+        r"the score of the strategy .* must lie in \[0, 1\], got 2",
+    ),
 }
 
 
