@@ -350,7 +350,10 @@ BAD = {
         "has no setting 'q'; its settings are method, relative_error, seed",
     ),
     "ratio": (lambda: AddKeepProbability(keep_ratio=1.5), r"keep_ratio must lie in \[0, 1\], got 1.5"),
-    "gamma": (lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1), "gamma must be finite and at least 0, got -1"),
+    "gamma": (
+        lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1),
+        "gamma must be finite and at least 0, got -1",
+    ),
     "gamma word": (lambda: AddKeepProbability("cutoff", keep_ratio=0.5, gamma="x"), "unknown gamma 'x'"),
     "strategy number": (lambda: AddKeepProbability(3, keep_prob=0.5), "unknown strategy 3"),
     "inverse": (lambda: AddKeepProbability("uniform", keep_prob=0.5, inverse=True), "has no inverse"),
