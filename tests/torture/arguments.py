@@ -495,7 +495,7 @@ def datasets() -> Iterator[Call]:
     yield Call(f"{name}.shuffled_split", data.shuffled_split, {"labels": LABELS, "sizes": (2, 2, 2), "seed": 1},
                {"labels": labels, "sizes": Listed(), "seed": Whole(0)})  # fmt: skip
     yield Call(f"{name}.row_normalized", data.row_normalized, {"features": SQUARE},
-               {"features": Array(None, fixed=False, sparse=True, precision=False, batch=True, column=True)})  # fmt: skip
+        {"features": Array(None, fixed=False, sparse=True, precision=False, column=True, batch=True)})  # fmt: skip
     part = Array(0, whole=True, fixed=False, narrow=False)
     parts = {"train": LABELS[:2], "val": LABELS[2:4], "test": LABELS[4:]}
     yield Call(f"{name}.Split", data.Split, parts, dict.fromkeys(parts, part))
