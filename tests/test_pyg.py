@@ -391,17 +391,20 @@ BAD = {
         "has no setting 'q'; its settings are method, relative_error, seed",
     ),
     "ratio": (lambda: AddKeepProbability(keep_ratio=1.5), r"keep_ratio must lie in \[0, 1\], got 1.5"),
-    "gamma": (lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1), "gamma must be at least 0, got -1"),
+    "gamma": (
+        lambda: AddKeepProbability("cutoff", keep_prob=0.5, gamma=-1),
+        "gamma must be finite and at least 0, got -1",
+    ),
     "gamma word": (lambda: AddKeepProbability("cutoff", keep_ratio=0.5, gamma="x"), "unknown gamma 'x'"),
     "strategy number": (lambda: AddKeepProbability(3, keep_prob=0.5), "unknown strategy 3"),
     "inverse": (lambda: AddKeepProbability("uniform", keep_prob=0.5, inverse=True), "has no inverse"),
-    "vector": (lambda: AddKeepProbability(keep_prob=[0.5, 0.6]), "must be single numbers here, got a vector"),
+    "vector": (lambda: AddKeepProbability(keep_prob=[0.5, 0.6]), "must be a single number here, got a vector"),
     "epoch": (lambda: TADropEdge().set_epoch(1.5), "epoch must be a whole number of at least 0, got 1.5"),
     "node_id": (
         lambda: TADropEdge()(DATA.edge_index, DATA.edge_keep_prob, node_id=torch.arange(9)),
         "node_id names 9 nodes, but edge_index holds the node 33",
     ),
-    "ends": (lambda: TADropEdge()(torch.zeros(3, 158).long(), DATA.edge_keep_prob), "whole numbers"),
+    "ends": (lambda: TADropEdge()(torch.zeros(3, 158).long(), DATA.edge_keep_prob), "must have shape"),
     "score": (
         lambda: AddResistance(q=2, score="spectral"),
         "unknown score 'spectral'; choose from aggregate, effective",
@@ -432,11 +435,11 @@ BAD = {
     ),
     "attr": (
         lambda: TADropEdge()(DATA.edge_index, DATA.edge_keep_prob, torch.ones(2, 3)),
-        "2 rows, but edge_index has 158",
+        "shape .* but edge_index has 158",
     ),
     "device": (
         lambda: TADropEdge()(DATA.edge_index, torch.ones(158, device="meta")),
-        "edge_keep_prob is on meta, but edge_index is on cpu",
+        "edge_keep_prob must be a dense tensor .* on meta",
     ),
     "module device": (
         lambda: TADropEdge().to("meta")(DATA.edge_index, DATA.edge_keep_prob),

@@ -713,7 +713,7 @@ def test_a_backbone_that_does_not_fit_the_level():
         (lambda: Trial.of("dropnode"), "dropnode"),
         (lambda: Trial.of(dropout=1.5), r"dropout must lie in \[0, 1\], got 1.5"),
         (lambda: Trial.of(keep_prob=float("nan")), "keep_prob"),
-        (lambda: Trial.of(learning_rate=0), "learning_rate must be positive, got 0"),
+        (lambda: Trial.of(learning_rate=0), "learning_rate must be a positive number, got 0"),
         (lambda: Trial.of(weight_decay=-1), "weight_decay must be at least 0, got -1"),
         (lambda: lab(selection="test").train([Trial.of()]), "selection"),
         (lambda: lab(epochs=0).train([Trial.of()]), "epochs"),

@@ -101,9 +101,10 @@ class Trial:
         for name in ("dropout", "keep_prob", "keep_ratio"):
             if name != "keep_ratio" or self.keep_ratio is not None:
                 settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
-        check_positive("learning_rate", self.learning_rate, below=MOST_FLOAT)
-        settle(self, learning_rate=check_number("learning_rate", self.learning_rate))
-        settle(self, weight_decay=check_number("weight_decay", self.weight_decay, 0, MOST_FLOAT))
+        check_positive("learning_rate", self.learning_rate)
+        check_number("weight_decay", self.weight_decay, low=0)
+        for name in ("learning_rate", "weight_decay"):
+            settle(self, **{name: check_number(name, getattr(self, name), high=MOST_FLOAT)})
         if self.gamma is not None:
             settle(self, gamma=check_number("gamma", self.gamma, 0))
         if self.batch_size is not None:

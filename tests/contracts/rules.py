@@ -16,7 +16,7 @@ inherited = settings(suppress_health_check=[HealthCheck.differing_executors])
 
 BAD_WEIGHTS = {
     "nothing": (None, "weights must be real numbers, got NoneType None"),
-    "complex": (torch.ones(2) * 1j, "weights must be real numbers"),
+    "complex": (torch.ones(2) * 1j, "weights must be a dense tensor of real numbers"),
     "empty": (torch.empty(0), "weights are empty: the graph has no edges"),
     "matrix": (torch.ones(2, 2), r"one number for each edge, got shape \[2, 2\]"),
     "nan": (torch.tensor([1.0, float("nan")]), "finite and at least 0, got nan"),
@@ -26,7 +26,7 @@ BAD_SETTINGS = {
     "keep_prob high": ({"keep_prob": 1.2}, r"keep_prob must lie in \[0, 1\], got 1.2"),
     "keep_prob low": ({"keep_prob": -0.1}, r"got -0.1"),
     "keep_prob nan": ({"keep_prob": float("nan")}, r"keep_prob must lie in \[0, 1\], got nan"),
-    "keep_prob word": ({"keep_prob": "most"}, "keep_prob must be a number or a vector of numbers, got 'most'"),
+    "keep_prob word": ({"keep_prob": "most"}, "keep_prob must be real numbers, got str"),
     "keep_prob shape": ({"keep_prob": torch.ones(2, 2)}, r"a number or a vector, got shape \[2, 2\]"),
     "keep_ratio": ({"keep_ratio": 7}, r"keep_ratio must lie in \[0, 1\], got 7"),
     "both": ({"keep_prob": 0.5, "keep_ratio": 0.5}, "give either keep_prob or keep_ratio, got keep_prob=0.5 and"),

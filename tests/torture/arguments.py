@@ -293,7 +293,8 @@ def core() -> Iterator[Call]:
     rules = {"weights": Array(likes=True, fixed=False), "strategy": Name(), "inverse": Flag()}
     yield Call("tadropedge.keep_probabilities", tde.keep_probabilities,
                {"weights": WEIGHTS, "keep_prob": 0.5, "gamma": 0.25, "strategy": "cutoff"},
-               {**rules, "keep_prob": NUMBER_LIST, "gamma": Either(Real(0), Array(0, likes=True, fixed=False))})  # fmt: skip
+               {**rules, "keep_prob": NUMBER_LIST,
+                "gamma": Either(Real(0), Array(0, likes=True, fixed=False))})  # fmt: skip
     yield Call("tadropedge.keep_probabilities", tde.keep_probabilities, {"weights": WEIGHTS, "keep_ratio": 0.875},
                {"keep_ratio": Either(Real(0.75, 1), Array(0, 1, likes=True))})  # fmt: skip
     yield Call("tadropedge.keep_probabilities", tde.keep_probabilities,
@@ -431,9 +432,11 @@ def analysis() -> Iterator[Call]:
     name = "tadropedge.diagnostics"
     for function in (diagnostics.lipschitz, diagnostics.response_bound):
         yield Call(f"{name}.{function.__name__}", function, {"taps": WEIGHTS, "low": 0.0, "high": 2.0},
-                   {"taps": Taps(None, likes=True, fixed=False, batch=True), "low": Real(-1e30, 2), "high": Real(0, 1e30)})  # fmt: skip
+                   {"taps": Taps(None, likes=True, fixed=False, batch=True), "low": Real(-1e30, 2),
+                "high": Real(0, 1e30)})  # fmt: skip
     yield Call(f"{name}.divided_lipschitz", diagnostics.divided_lipschitz, {"taps": WEIGHTS, "values": SHARES},
-               {"taps": Taps(None, likes=True, fixed=False, batch=True), "values": Array(None, fixed=False)})  # fmt: skip
+               {"taps": Taps(None, likes=True, fixed=False, batch=True),
+                "values": Array(None, fixed=False)})  # fmt: skip
     yield Call(
         f"{name}.theorem_constant", diagnostics.theorem_constant,
         {"C_L": 0.5, "widths": [32], "nodes": 49, "delta": 1.0, "C_sigma": 2.0},
@@ -492,7 +495,7 @@ def datasets() -> Iterator[Call]:
     yield Call(f"{name}.shuffled_split", data.shuffled_split, {"labels": LABELS, "sizes": (2, 2, 2), "seed": 1},
                {"labels": labels, "sizes": Listed(), "seed": Whole(0)})  # fmt: skip
     yield Call(f"{name}.row_normalized", data.row_normalized, {"features": SQUARE},
-               {"features": Array(None, fixed=False, sparse=True, precision=False, batch=True, column=True)})  # fmt: skip
+        {"features": Array(None, fixed=False, sparse=True, precision=False, column=True, batch=True)})  # fmt: skip
     part = Array(0, whole=True, fixed=False, narrow=False)
     parts = {"train": LABELS[:2], "val": LABELS[2:4], "test": LABELS[4:]}
     yield Call(f"{name}.Split", data.Split, parts, dict.fromkeys(parts, part))
@@ -501,7 +504,8 @@ def datasets() -> Iterator[Call]:
         f"{name}.Dataset", data.Dataset,
         {"name": "mine", "graph": GRAPH, "features": torch.eye(6), "labels": LABELS, "num_classes": 2, "level": "node",
          "split": data.Split(*torch.arange(6).split([2, 2, 2])), "gamma": 0.5, "class_names": ("a", "b")},
-        {"name": Text(), "graph": Instance(), "features": Array(None, sparse=True, fixed=False, precision=False, gradient=False),
+        {"name": Text(), "graph": Instance(),
+                "features": Array(None, sparse=True, fixed=False, precision=False, gradient=False),
          "labels": Array(-1, 1, whole=True, narrow=False), "num_classes": Whole(2, 2), "level": Name(),
          "split": Instance(), "gamma": Optional(Real(0, 1.7e308, strict=True)), "class_names": Optional(Listed())},
     )  # fmt: skip
@@ -596,7 +600,8 @@ def trainings() -> Iterator[Call]:
     """Settings of training, and the laboratory."""
     name = "tadropedge.training"
     yield Call(f"{name}.config.Architecture", Architecture, {},
-               {"backbone": Name(), "layers": Whole(2, 2**31 - 1), "hidden": Whole(1, 2**31 - 1), "settings": Table()})  # fmt: skip
+               {"backbone": Name(), "layers": Whole(2, 2**31 - 1), "hidden": Whole(1, 2**31 - 1),
+                "settings": Table()})  # fmt: skip
     trial = {
         "learning_rate": Real(0, 3e38, strict=True), "weight_decay": Real(0, 3e38), "dropout": Real(0, 1),
         "keep_prob": Real(0, 1), "keep_ratio": Optional(Real(0, 1)), "gamma": Optional(Real(0)),
@@ -614,7 +619,8 @@ def trainings() -> Iterator[Call]:
     count = Whole(0, 2**31 - 1)
     yield Call(f"{name}.config.Architecture.sizes", architecture.sizes,
                {"settings": {}, "num_nodes": 3, "num_features": 3, "num_classes": 3},
-               {"settings": Table(others=True), "num_nodes": count, "num_features": count, "num_classes": count})  # fmt: skip
+               {"settings": Table(others=True), "num_nodes": count, "num_features": count,
+                "num_classes": count})  # fmt: skip
     course = {"epochs": Whole(1, 2**31 - 1), "selection": Name(), "per_layer": Flag(),
               "evaluate_every": Whole(1, 2**31 - 1)}  # fmt: skip
     yield Call(f"{name}.batch.Course", Course, {}, {**course, "keep_state": Flag()})
