@@ -13,6 +13,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.progress import command_line
 from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.train import train_command
@@ -63,7 +64,7 @@ def run() -> None:
         code = 1
     except USAGE_ERROR as error:
         place = error.ctx.command_path if error.ctx else "tadropedge"
-        _refuse(f"{error.format_message()} ({place} --help)")
+        _refuse(f"{error.format_message()} In: {command_line()} (see {place} --help)")
     except (TadropedgeError, OSError) as error:
         _refuse(error)
     sys.exit(code)
