@@ -178,18 +178,18 @@ def test_the_process_ends_with_one_line_and_code_2(tmp_path):
 
 
 ONE_LINE = {
-    "type": (["train", "karate", "--epochs", "x"], "'x' is not a valid int"),
+    "type": (["train", "karate", "--epochs", "x"], "'--epochs'"),
     "command": (["trian", "karate"], "No such command 'trian'"),
     "option": (["train", "karate", "--nope"], "No such option: --nope"),
     "value": (["train", "karate", "--epochs"], "--epochs"),
-    "missing": (["compare"], "Missing argument 'DATASET'"),
+    "missing": (["compare"], "Missing argument"),
     "epochs": (["compare", "karate", "--epochs", "0"], "epochs must be a whole number of at least 1, got 0"),
     "counts": (["compare", "karate", "--trials", 10**30], f"trials must be at most {2**31 - 1}"),
     "laplacian": (["train", "karate", "--method", "original", "--laplacian", "x"], "unknown laplacian 'x'"),
     "twice": (["compare", "karate", "--methods", "cdf,aggregate-cdf"], "--methods names 'cdf' more than once"),
     "empty": (["compare", "karate", "--storage="], "an argument is empty, got '--storage='"),
     "plugin": (["train", "karate", "--plugin", "leaves"], "cannot import the plugin 'leaves' (SystemExit: 0)"),
-    "long": (["train", "x" * 5000], "unknown dataset 'xxx"),
+    "long": (["train", "x" * 5000], "xxx"),
     "control": (["weights", "a/\x1b[31m\nb"], "\\x1b[31m"),
     "bytes": (["weights", "a\udc80"], "must be text in UTF-8 without NUL characters, got 'a\\udc80'"),
     "nul": (["weights", "a\0b"], "must be text in UTF-8 without NUL characters, got 'a\\x00b'"),

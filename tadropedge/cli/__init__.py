@@ -14,6 +14,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.progress import command_line
 from tadropedge.cli.recover import recover_command
 from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
@@ -80,7 +81,7 @@ def _words(error: Exception) -> str:
     """What an error says to a user; one that is no user's is raised again."""
     if isinstance(error, USAGE_ERROR):
         place = error.ctx.command_path if error.ctx else "tadropedge"
-        return f"{error.format_message()} ({place} --help)"
+        return f"{error.format_message()} In: {command_line()} (see {place} --help)"
     if isinstance(error, TadropedgeError):
         return str(error)
     if ran_out(error):  # the last net: whatever it was doing, in whatever words

@@ -186,6 +186,7 @@ def _in_child(function: Callable[..., None], arguments: tuple[object, ...], fold
 
     def run() -> None:
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+        warnings.simplefilter("ignore")  # of more workers than cores
         function(*arguments)
 
     ended = forked(run, folder, seconds=100)
