@@ -224,3 +224,21 @@ def test_seeds_are_the_only_randomness():
 def test_splits_that_cannot_be(call, message):
     with pytest.raises(TadropedgeError, match=message):
         call()
+
+
+def test_labels_are_refused_before_anything_is_made_by_their_size():
+    labels = torch.tensor([0, 1, 2 * 10**9])
+    with pytest.raises(TadropedgeError, match="a label is 2000000000, but there are only 3 labels"):
+        random_split(labels, 1, 1, 1)
+    made = dataset()
+    with pytest.raises(TadropedgeError, match="num_classes is 2000000000, but there are only"):
+        replace(made, num_classes=2 * 10**9)
+
+
+def test_sparse_features_that_point_outside_are_refused():
+    made = dataset()
+    sparse = csr_tensor(sp.csr_matrix(np.eye(made.graph.num_nodes)))
+    parts = (sparse.crow_indices(), sparse.col_indices() + 10**6, sparse.values())
+    forged = torch.sparse_csr_tensor(*parts, sparse.shape, check_invariants=False)
+    with pytest.raises(TadropedgeError, match=r"features are not a CSR matrix of shape .*: an index is 1000"):
+        replace(made, features=forged)

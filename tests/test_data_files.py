@@ -12,7 +12,7 @@ import tadropedge.data as tda
 from tadropedge import TadropedgeError
 from tadropedge.data import DATASETS, load_dataset, load_file
 from tadropedge.data.features import csr_tensor
-from tadropedge.data.tables import read_node_table
+from tadropedge.data.tables import read_node_table, read_table
 from tadropedge.shift import hush_beta_warning
 
 # A ring of twelve nodes in three classes, the last node without a label.
@@ -136,6 +136,14 @@ NAN[7, 2] = np.nan
         ({"test": np.array([5.0])}, "test must be node indices or a mask, got torch.float64"),
         ({"test": np.array(["a"])}, "test must be node indices or a mask, got ndarray"),
         ({"val": np.ones(5, dtype=bool)}, r"val is a mask of shape \[5\]: expected \[12\]"),
+        ({"y": Y * 10**9}, "a label is 2000000000, but there are only 12 labels: number the classes from 0"),
+        ({"y": np.where(Y < 0, 2**64 - 1, Y).astype(np.uint64)}, r"y must hold whole numbers below 2\^63"),
+        ({"num_nodes": np.array(12.7)}, "num_nodes must hold whole numbers, got float64"),
+        (
+            {"x": None, **csr_parts("x", X), "x_indices": csr_parts("x", X)["x_indices"] + 0.5},
+            "indices must hold whole",
+        ),
+        ({"x": None, **csr_parts("x", X), "x_shape": np.array([12.7, 4.2])}, "a shape is two whole numbers"),
         ({"x": np.array([{}, {}])}, "x holds Python objects, which are not unpickled"),
     ],
 )
@@ -393,3 +401,21 @@ def test_by_name_and_by_path(npz, tmp_path, monkeypatch):
 def test_names_and_options_that_are_refused(name, options, message):
     with pytest.raises(TadropedgeError, match=message):
         load_dataset(name, **options)
+
+
+def test_an_expanded_tensor_is_refused_before_it_is_made(tmp_path):
+    file = tmp_path / "mine.pt"
+    torch.save(data(x=torch.ones(1).expand(10**6, 10**6)), file)
+    assert file.stat().st_size < 10_000
+    with pytest.raises(TadropedgeError, match=r"x of shape .* needs about .* of memory"):
+        load_file(file)
+
+
+def test_ids_of_a_table_are_compared_as_they_stand(tmp_path):
+    (tmp_path / "edges.csv").write_text("7,8\n007,8\n")
+    (tmp_path / "nodes.csv").write_text("7,1,a\n8,2,b\n007,3,a\nann,4,b\n")
+    graph, table = read_table(tmp_path / "edges.csv", tmp_path / "nodes.csv", None)
+    assert (table.ids, graph.pairs.tolist()) == (("7", "8", "007", "ann"), [[0, 1], [1, 2]])
+    (tmp_path / "nodes.csv").write_text("7,1,a\n8,2,b\n007,3,a\n")
+    with pytest.raises(TadropedgeError, match="a node is given twice"):
+        read_table(tmp_path / "edges.csv", tmp_path / "nodes.csv", None)

@@ -158,3 +158,10 @@ def test_a_label_tells_the_run(monkeypatch):
     assert [name for name, _ in page.run_lines(found)] == [
         *("command", "commit", "machine", "versions", "seconds", "device")
     ]
+
+
+def test_cells_that_a_spreadsheet_would_compute():
+    cells = ["=HYPERLINK(1)", "+1+1", "-x", "@SUM(A1)", "\tx", "\rx", "'=1", "-5", "+1e3", "a=1", "", None, -5, -0.5]
+    guarded = ["'=HYPERLINK(1)", "'+1+1", "'-x", "'@SUM(A1)", "'\tx", "'\rx", "''=1", *cells[7:]]
+    assert [tables.inert(cell) for cell in cells] == guarded
+    assert tables.csv_bytes(["=1"], [["\ud800"]]) == b"'=1\n\\ud800\n"

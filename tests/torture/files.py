@@ -13,6 +13,7 @@ import os
 import struct
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -118,14 +119,20 @@ def header(shape: str, kind: str = "<i8", content: bytes = b"", version: int = 1
     return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H", len(text)) + text + content
 
 
-def bomb(size: int) -> bytes:
-    """A zip file of an array that unpacks to so many bytes."""
-    buffer = io.BytesIO()
-    packed = zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-    with packed as archive, archive.open("edge_index.npy", "w", force_zip64=True) as member:
-        member.write(header(f"(2, {size // 16})"))
-        for _ in range(size >> 20):
-            member.write(bytes(2**20))
+def bomb(megabytes: int) -> bytes:
+    """A small zip file of an array that unpacks to so many megabytes of zeros, made without packing them."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    start = header(f"(2, {megabytes * 2**16})")
+    pieces = [packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)]
+    pieces += [packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)] * megabytes
+    content = b"".join(pieces) + packer.flush()
+    member, buffer = zipfile.ZipInfo("edge_index.npy"), io.BytesIO()
+    member.compress_type, member.CRC, member.header_offset = zipfile.ZIP_DEFLATED, 0, 0
+    member.file_size, member.compress_size = len(start) + megabytes * 2**20, len(content)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        buffer.write(member.FileHeader() + content)
+        archive.filelist.append(member)
+        archive.start_dir, archive._didModify = buffer.tell(), True
     return buffer.getvalue()
 
 
@@ -159,7 +166,7 @@ def npz_graphs() -> Hostile:
         "arrays of other names": (npz(**{f"array_{place}": Y for place in range(500)}), "edge_index"),
     }
     found = {f"npz: {name}": (partial(graph_of, "g.npz", content), (word,)) for name, (content, word) in wrong.items()}
-    return {**found, "npz: a bomb": (lambda: graph_of("g.npz", bomb(2 * MEGABYTES << 20)), ("memory",))}
+    return {**found, "npz: a bomb": (lambda: graph_of("g.npz", bomb(MEGABYTES + 400)), ("memory",))}
 
 
 def _encrypted() -> bytes:
@@ -301,8 +308,8 @@ def tables() -> Hostile:
         "bytes that are no UTF-8": ("e.csv", b"1,2\n\xff\xfe,3\n", "UTF-8"),
         "a surrogate": ("e.csv", "a,b\n\ud800,c\n".encode("utf-8", "surrogatepass"), "UTF-8"),
         "UTF-16": ("e.csv", "1,2\n3,4\n".encode("utf-16"), "UTF-8"),
-        "a packed line of 500 MB": ("e.csv.gz", partial(_packed, b"1", 500), "too long"),
-        "500 MB of blank lines, packed": ("e.csv.gz", partial(_packed, b"\n", 500), "too long"),
+        "a packed line of 100 MB": ("e.csv.gz", partial(_packed, b"1", 100), "too long"),
+        "100 MB of blank lines, packed": ("e.csv.gz", partial(_packed, b"\n", 100), "too long"),
         "a packed file that is cut": ("e.csv.gz", gzip.compress(EDGES)[:-9], "gzip"),
         "a packed file that is none": ("e.csv.gz", EDGES, "gzip"),
         "a quote that never ends": ("e.csv", b'a,b\n"' + b"x," * 10**5, "field"),
@@ -330,7 +337,7 @@ def tables() -> Hostile:
 
 def _packed(block: bytes, megabytes: int) -> bytes:
     buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6) as stream:
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1) as stream:
         for _ in range(megabytes):
             stream.write(block * 2**20)
     return buffer.getvalue()
