@@ -367,8 +367,9 @@ def _checked_nodes(num_nodes: int) -> int:
     if num_nodes < 1:
         raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
     if num_nodes > MOST_NODES:
+        told = show(num_nodes, typed=False)
         raise TadropedgeError(
-            f"a graph may have up to {MOST_NODES} nodes, got num_nodes={show(num_nodes, typed=False)}; number the nodes from 0"
+            f"a graph may have up to {MOST_NODES} nodes, got num_nodes={told}; number the nodes from 0"
         )
     check_room(NODE_BYTES * num_nodes, f"a graph of {num_nodes} nodes")
     return num_nodes
