@@ -78,6 +78,7 @@ def _salvage(path: Path, fresh: Path) -> tuple[int, int]:
     made.engine.dispose()
     known = 0
     with closing(_connect(path)) as old, closing(_connect(fresh)) as new:
+        old.execute("pragma writable_schema = on")  # a damaged description of one table does not hide the others
         for table in TABLES:
             for row in _rows(old, table, path.stat().st_size // SMALLEST_ROW):
                 known = max(known, row.get("trial_id", 0))
