@@ -34,7 +34,7 @@ BAD_SETTINGS = {
 }
 BAD_GAMMA = {
     "word": ("big", "unknown gamma 'big'; choose from auto"),
-    "negative": (-1, "gamma must be at least 0, got -1"),
+    "negative": (-1, "gamma must be finite and at least 0, got -1"),
 }
 
 
