@@ -45,7 +45,9 @@ class TadropedgeError(ValueError):
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(one_line(str(message)))
+        text = str(message)
+        # A DataLoader raises the error of a worker again with its whole traceback, which is not ours to shorten.
+        super().__init__(text if text.startswith("Caught ") and "Traceback" in text else one_line(text))
 
 
 class ConvergenceError(TadropedgeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from functools import cache, partial
@@ -155,7 +156,7 @@ def test_batches_are_smaller_for_wider_methods():
         (lambda: Trial.of("fastgcn", samples=0), "samples must be a whole number of at least 1, got 0"),
         (lambda: Trial.of("ptdnet", sparsity=-1.0), "sparsity must be a number of at least 0, got -1.0"),
         (lambda: Trial.of("as-gcn", variance=float("nan")), "variance must be a number of at least 0, got nan"),
-        (lambda: Trial.of("fastgcn", inductive=1), "inductive must be true or false, got 1"),
+        (lambda: Trial.of("fastgcn", inductive=1), "inductive must be True or False, got 1"),
         (lambda: lab(selection="training").train([Trial.of("as-gcn")]), "as-gcn has no validation loss .*evaluation"),
         (lambda: Space.of({"samples": [2.5]}), "samples of a search space must be a whole number, got 2.5"),
         (lambda: Space.of({"samples": [True]}), "samples of a search space must be a whole number, got True"),
@@ -257,7 +258,9 @@ def test_models_saved_by_version_1_are_read(method, own, tmp_path):
     settings["trial"] |= flat | settings["trial"].pop("settings")
     settings["architecture"] = {**settings["architecture"], "order": 5}
     del settings["architecture"]["settings"]
-    path.write_text(json.dumps(settings | {"version": 1}))
+    del settings["fingerprint"]
+    checksum = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    path.write_text(json.dumps(settings | {"version": 1, "sha256": checksum}))
     model = load_model(folder)
     assert model.architecture == Architecture(hidden=8)
     assert model.architecture.settings_of(model.trial) == Architecture(hidden=8).settings_of(outcome.trial)

@@ -108,7 +108,7 @@ def test_a_directory_that_cannot_be(tmp_path):
 def test_numbers_of_any_type_are_settings(tmp_path):
     aggregate_resistance(ZOO["karate"], np.int32(4), tolerance=np.float32(1e-6), cache_dir=tmp_path)
     effective_resistance(ZOO["karate"], relative_error=np.float32(0.25), cache_dir=tmp_path)
-    with pytest.raises(TadropedgeError, match="cache_dir must be a path, got int 5"):
+    with pytest.raises(TadropedgeError, match="cache_dir must be the path of a file or folder, got int 5"):
         aggregate_resistance(ZOO["karate"], 4, cache_dir=5)
 
 

@@ -184,7 +184,7 @@ ONE_LINE = {
     "value": (["train", "karate", "--epochs"], "--epochs"),
     "missing": (["compare"], "Missing argument"),
     "epochs": (["compare", "karate", "--epochs", "0"], "epochs must be a whole number of at least 1, got 0"),
-    "counts": (["compare", "karate", "--trials", 10**30], f"trials must be at most {2**31 - 1}"),
+    "counts": (["compare", "karate", "--trials", 10**30], f"trials must be a whole number of at most {2**31 - 1}"),
     "laplacian": (["train", "karate", "--method", "original", "--laplacian", "x"], "unknown laplacian 'x'"),
     "twice": (["compare", "karate", "--methods", "cdf,aggregate-cdf"], "--methods names 'cdf' more than once"),
     "empty": (["compare", "karate", "--storage="], "an argument is empty, got '--storage='"),
@@ -364,7 +364,7 @@ def test_the_plain_log_is_sparse_and_ends(capsys):
             ("--backbone", "ptdnet", "--methods", "cdf"),
             "ptdnet chooses its edges itself and cannot be trained with cdf",
         ),
-        (("--layers", 0), "layers of gcn must be a whole number of at least 1, got 0"),
+        (("--layers", 0), "layers must be a whole number of at least 1, got 0"),
         (("--methods", ""), "unknown method ''"),
     ],
 )

@@ -47,7 +47,7 @@ class TestClusters(DatasetContract):
     bad = {
         "clusters must be a whole number of at least 2, got 1": {"clusters": 1},
         "nodes=6 per cluster are too few for per_class=5: take three more at least": {"nodes": 6},
-        "inside must be a probability": {"inside": -0.1},
+        r"inside must lie in \[0, 1\], got -0.1": {"inside": -0.1},
         "features must be a whole number": {"features": 0},
     }
 
@@ -59,16 +59,16 @@ class TestSourceLocalization(DatasetContract):
     covers = True
     bad = {
         r"unknown noise 'calibratd'; choose from calibrated, stated \(did you mean": {"noise": "calibratd"},
-        "unknown noise None": {"noise": None},
-        "noise must be positive and finite, got 0.0": {"noise": 0.0},
-        "noise must be positive and finite, got nan": {"noise": float("nan")},
+        "noise must lie in .*, got None": {"noise": None},
+        "noise must lie in .*, got 0.0": {"noise": 0.0},
+        "noise must lie in .*, got nan": {"noise": float("nan")},
         "nodes=51 cannot be divided into 5 equal communities": {"nodes": 51},
         "communities must be a whole number of at least 2, got 1": {"communities": 1},
         "times must be a whole number of at least 1": {"times": 0},
         "each of sizes must be a whole number of at least 1, got 0": {"sizes": (100, 0, 5)},
         "class [0-4] has no training sample": {"sizes": (1, 5, 5)},
         "unknown normalization 'row'; choose from spectral, degree": {"normalization": "row"},
-        r"inside must be a probability in \[0, 1\], got 1.5": {"inside": 1.5},
+        r"inside must lie in \[0, 1\], got 1.5": {"inside": 1.5},
     }
 
 

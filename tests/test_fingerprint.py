@@ -450,7 +450,8 @@ def test_your_own_score_rule_and_network_decide_with_their_code(monkeypatch):
         monkeypatch.setitem(NETWORKS, "mine", mine)
         prints = [*prints, Laboratory(dataset(), Architecture("mine")).settings["code.mine"]]
     assert prints[-1] != prints[-2]
-    monkeypatch.setitem(STRATEGIES, "hidden", functools.partial(helper, object()))
+    secret = object()
+    monkeypatch.setitem(STRATEGIES, "hidden", lambda weights: helper(secret))
     with pytest.raises(TadropedgeError, match=r"^hidden holds an object of type object, whose content cannot be"):
         plug_ins("effective-hidden")
 

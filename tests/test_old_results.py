@@ -14,6 +14,7 @@ from tadropedge import STRATEGIES, TadropedgeError
 from tadropedge.comparison.comparison import Plan, compare
 from tadropedge.data import load_dataset
 from tadropedge.fingerprint import VERSION
+from tadropedge.paper.trainings import no_training
 from tadropedge.search.engine import run_search
 from tadropedge.search.study import Ledger, open_storage
 from tadropedge.training.config import Architecture
@@ -62,11 +63,11 @@ def make_older(path):
     return {study.study_name: study for study in storage.get_all_studies()}
 
 
-def compared(folder, train=None):
-    """What the command computes, without its files; a trainer of None trains nothing."""
+def compared(folder, train=False):
+    """What the command computes, without its files; unless it may ``train``, all of it must be there."""
     laboratory = Laboratory(load_dataset(str(folder / "mine.npz")), Architecture(hidden=4), epochs=2)
-    if train is None:
-        laboratory.train = None
+    if not train:
+        laboratory.train = no_training
     return compare(laboratory, Plan(["dropedge", "cdf"], trials=2, seeds=2), folder / "out" / "study.db")
 
 

@@ -360,7 +360,7 @@ TRAPS = (
     "checkpointing, advance='call', use_reentrant=False",
     "checkpointing, advance='manual', use_reentrant=True",
     "copied by pickle",
-    "an epoch beyond 64 bits",
+    "an epoch of 63 bits",
 )
 
 

@@ -123,7 +123,7 @@ BAD = {
     "nan": (lambda: edge_scores(GRAPH, lambda graph: torch.full((3,), torch.nan)), "finite and at least 0, got nan"),
     "device": (
         lambda: edge_scores(GRAPH, lambda graph: torch.ones(3, device="meta")),
-        "the score '<lambda>' is on meta, but the graph is on cpu",
+        "the score '<lambda>' must return one number per edge, a tensor of shape \\[3\\], got Tensor",
     ),
 }
 

@@ -136,8 +136,8 @@ def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManage
 
 def check_count(name: str, value: int | None) -> None:
     """Refuse what is no number of things that a computer can hold; ``None`` stands for a default."""
-    if value is not None and check_integer(name, value, least=1) > LARGEST:
-        raise TadropedgeError(f"{name} must be at most {LARGEST}, got {value}")
+    if value is not None:
+        check_integer(name, value, least=1, most=LARGEST)
 
 
 def chosen_device(device: str) -> str:

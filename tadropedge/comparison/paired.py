@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.special import stdtr
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, check_numbers, show
 
 Array = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Array
@@ -112,9 +113,9 @@ def holm(p_values: Numbers) -> Array:
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    values = np.asarray(p_values, dtype=np.float64)
-    if not bool(((values >= 0) & (values <= 1)).all()):
-        raise TadropedgeError(f"p_values must lie in [0, 1], got {values.tolist()}")
+    values = as_floats("p_values", p_values)
+    if not values.ndim or not bool(((values >= 0) & (values <= 1)).all()):
+        raise TadropedgeError(f"p_values must lie in [0, 1], got {show(values.tolist(), typed=False)}")
     order = np.argsort(values, axis=-1, kind="stable")
     scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
     corrected = np.empty_like(values)
@@ -124,6 +125,10 @@ def holm(p_values: Numbers) -> Array:
 
 def differences(values: Array, reference: Array) -> Array:
     """Paired differences ``[..., S]``, exactly 0 where the two are equal up to rounding."""
+    values, reference = as_floats("values", values), as_floats("reference", reference)
+    if values.shape != reference.shape or not values.ndim:
+        told = f"{list(values.shape)} and {list(reference.shape)}"
+        raise TadropedgeError(f"values and reference are paired, both [..., S], got shapes {told}")
     gaps = values - reference
     return np.where(np.abs(gaps) < ROUNDING, 0.0, gaps)
 
@@ -172,3 +177,11 @@ def _patterns(size: int) -> Iterator[Array]:
         bits[0] = 0
     for start in range(0, len(bits), BLOCK):
         yield (1 - 2 * bits[start : start + BLOCK]).astype(np.float64)
+
+
+def as_floats(name: str, values: object) -> Array:
+    """``values`` as float64, which must be finite or NaN."""
+    array: Array = check_numbers(name, values).detach().cpu().to(torch.float64).numpy()
+    if bool(np.isinf(array).any()):
+        raise TadropedgeError(f"{name} must be finite, or NaN for a failed trial, got {array[np.isinf(array)][0]}")
+    return array

@@ -13,12 +13,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy.special import stdtrit
 
 from tadropedge.comparison.evidence import Evidence, gathered
-from tadropedge.comparison.paired import ALPHA, deciding_p_values, differences, holm, moments, paired_p_values
-from tadropedge.errors import TadropedgeError, check_numbers, check_table
+from tadropedge.comparison.paired import (
+    ALPHA,
+    as_floats,
+    deciding_p_values,
+    differences,
+    holm,
+    moments,
+    paired_p_values,
+)
+from tadropedge.errors import TadropedgeError, check_function, check_table
 from tadropedge.publish.wording import counted, gap, listed, percent
 from tadropedge.typed import Count, Share
 
@@ -134,9 +141,8 @@ def honest_rows(
     >>> rows["dropedge"].verdict is None
     True
     """
-    check_table("accuracy", accuracy, "methods to accuracies")
-    check_table("reference", reference, "methods to accuracies")
     arrays, references = _checked(accuracy, reference)
+    check_function("test", test, "test(values [S], reference [S]) -> a p-value", arguments=2)
     rows = {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
     tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
     for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
@@ -244,23 +250,18 @@ def _uncorrected(values: Array, reference: Array | None, test: Test) -> Honest:
 def _checked(
     accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    arrays = {method: _vector(method, values) for method, values in accuracy.items()}
+    check_table("accuracy", accuracy, "methods to accuracies")
+    check_table("reference", reference, "methods to accuracies")
+    arrays = {method: _vector(f"accuracy of {method}", values) for method, values in accuracy.items()}
     references = {method: _vector(f"the reference of {method}", values) for method, values in reference.items()}
     _check(arrays, references)
     return arrays, references
 
 
 def _vector(name: str, values: Accuracies) -> Array:
-    array = _numbers(name, values)
+    array = as_floats(name, values)
     if array.ndim != 1:
         raise TadropedgeError(f"{name} must be a vector of numbers, got shape {list(array.shape)}")
-    return array
-
-
-def _numbers(name: str, values: object) -> Array:
-    array: Array = check_numbers(name, values).detach().cpu().to(torch.float64).numpy()
-    if bool(np.isinf(array).any()):
-        raise TadropedgeError(f"{name} must be finite, or NaN for a failed trial, got {array[np.isinf(array)][0]}")
     return array
 
 

@@ -117,11 +117,9 @@ def random_split(
     (2, 1, 2)
     """
     per_class = check_integer("per_class", per_class, least=1)
-    num_classes(labels)
     num_val, num_test = check_integer("num_val", num_val, least=1), check_integer("num_test", num_test, least=1)
     order, classes = _shuffled(labels, seed)
-    if int(classes.max()) >= len(labels):
-        raise TadropedgeError(f"labels number the classes from 0, got {classes.max()} for {len(labels)} nodes")
+    num_classes(labels)  # before anything is counted class by class
     counts = np.bincount(classes)
     if counts.min() < per_class:
         raise TadropedgeError(

@@ -31,7 +31,7 @@ def low_modes(graph: Graph, q: int, keep: Tensor | None = None) -> tuple[Tensor,
     check_graph(graph)
     if check_integer("q", q, least=1) > graph.num_nodes:
         raise TadropedgeError(f"q={q} is larger than the number of nodes, {graph.num_nodes}")
-    matrices = 1 if keep is None else max(1, keep.numel() // max(1, graph.num_edges))
+    matrices = 1 if keep is None else max(1, check_tensor("keep", keep).numel() // max(1, graph.num_edges))
     what = f"the whole spectrum of {matrices} graphs of {graph.num_nodes} nodes"
     check_memory(DENSE_BYTES * matrices * graph.num_nodes**2, what, device=graph.device)
     laplacian = shift_operator(graph, keep, normalization="laplacian", dtype=torch.float64).to_dense()

@@ -100,12 +100,12 @@ def honest(
       the trainer counts the split of the search as 0, ``[0] * S`` if a dataset has only one.
     * ``curves``: whether the curves of the retrained models are kept; without them a study is small.
     """
-    check_jobs(2 * len(table) * check_integer("replicates", replicates, least=1))
+    chosen = choose(table)
+    check_jobs(2 * len(chosen) * check_integer("replicates", replicates, least=1))
     numbers = _splits(replicates, splits)
     check_work(train, space, name, settings, batch, progress)
     check_function("kept_share", kept_share, SHARE)
     seed, curves = check_seed(seed), check_flag("curves", curves)
-    chosen = choose(table)
     shares = {
         method: _share(ask("kept_share", SHARE, kept_share, row.trial), row.trial)
         for method, row in chosen.items()

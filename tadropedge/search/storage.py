@@ -17,7 +17,7 @@ import optuna
 import sqlalchemy as sa
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend, JournalFileOpenLock
 
-from tadropedge.errors import TadropedgeError, first_cause, reason
+from tadropedge.errors import TadropedgeError, check_flag, check_path, first_cause, reason
 from tadropedge.files import beside, make_folder, sync_folder
 from tadropedge.lock import check_writable
 
@@ -45,6 +45,7 @@ def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.Ba
     >>> type(open_storage("sqlite:///:memory:")).__name__
     '_CachedStorage'
     """
+    alone = check_flag("alone", alone)
     if isinstance(storage, optuna.storages.BaseStorage):
         return optuna.storages.get_storage(storage)
     path = file_of(storage)
@@ -133,8 +134,12 @@ def file_of(storage: Storage) -> Path | None:
         if not isinstance(backend, optuna.storages.RDBStorage):
             return None
         storage = backend.engine.url.render_as_string()
-    if "://" not in str(storage):
-        return Path(storage).expanduser().absolute()
+    if not isinstance(storage, str) or "://" not in storage:
+        path = check_path("storage", storage)
+        try:
+            return path.expanduser().absolute()
+        except RuntimeError as error:  # ~nobody
+            raise TadropedgeError(f"cannot open the study storage '{storage}': {error}") from error
     with told(f"cannot open the study storage '{storage}'"):
         url = sa.make_url(str(storage))
     if url.get_backend_name() != "sqlite" or not url.database or ":memory:" in url.database:

@@ -150,9 +150,9 @@ class Laboratory:
 
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
+        trials, keep_state = check_trials(trials), check_flag("keep_state", keep_state)
         self._check_memory(trials)
         outcomes: list[Outcome] = []
-        trials, keep_state = check_trials(trials), check_flag("keep_state", keep_state)
         size = self.fitting(trials)
         while len(outcomes) < len(trials):
             batch = trials[len(outcomes) : len(outcomes) + size]
@@ -173,7 +173,7 @@ class Laboratory:
 
     def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
         """How many trials fit at once if all are as large as the largest of these; by default of the backbone."""
-        return max(1, int(self._budget() / self._largest(trials)))
+        return max(1, int(self._budget() / self._largest(check_trials(trials))))
 
     def _check_memory(self, trials: Sequence[Trial]) -> None:
         """Refuse trials of which a single one could not be trained, and curves that could not be held."""

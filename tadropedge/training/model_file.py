@@ -205,6 +205,7 @@ def load_model(folder: str | Path) -> SavedModel:
         raise TadropedgeError(f"{path}: damaged, or not the file that {SETTINGS} belongs to (its checksum differs)")
     if version == 1:
         _bring_up_to_date(table)
+    _check_names(table, folder / SETTINGS)
     settings = build(Settings, table, f"{folder / SETTINGS}: model")
     model = SavedModel(**vars(settings), state=_tensors(numbers, path))
     _check_state(model, folder)
@@ -227,7 +228,6 @@ def _table(path: Path) -> dict[str, Any]:
         raise TadropedgeError(f"{path}: not the settings of a saved model (expected format {FORMAT!r})")
     if (version := table.get("version")) not in range(1, VERSION + 1):
         raise TadropedgeError(f"{path}: version {show(version, typed=False)} is not {VERSION}")
-    _check_names(table, path)
     return table
 
 

@@ -222,7 +222,8 @@ class Progress(Kind):
 
 KEEP = Optional(Array(0, flags=True, batch=True))
 NUMBER_LIST = Either(Real(0, 1), Array(0, 1, likes=True, fixed=False))
-SEEDS = Either(Whole(-(10**6000), 10**6000), Listed())
+SEED = Whole(-(2**63), 2**64 - 1)
+SEEDS = Either(SEED, Listed())
 SCORING = {
     "graph": Instance(), "cache_dir": Optional(PathLike()), "progress": Progress(), "device": Optional(Device()),
 }  # fmt: skip
@@ -363,7 +364,7 @@ def transforms() -> Iterator[Call]:
     yield Call(f"{name}.AddKeepProbability", pyg.AddKeepProbability, {"keep_ratio": 0.5}, {"keep_ratio": Real(0, 1)})
     yield Call(f"{name}.AddKeepProbability.forward", lambda data: pyg.AddKeepProbability(keep_prob=0.5)(data),
                {"data": partial(made_data)}, {"data": Instance()})  # fmt: skip
-    yield Call(f"{name}.TADropEdge", pyg.TADropEdge, {}, {"seed": Whole(-(10**6000), 10**6000), "advance": Name()})
+    yield Call(f"{name}.TADropEdge", pyg.TADropEdge, {}, {"seed": SEED, "advance": Name()})
     arcs = Array(0, whole=True, fixed=False, narrow=False)
     drop = {"edge_index": arcs, "edge_keep_prob": Array(0, 1, gradient=False),
             "node_id": Optional(Array(None, whole=True, fixed=False))}  # fmt: skip
@@ -468,7 +469,7 @@ def analysis() -> Iterator[Call]:
         f"{name}.output_variance", diagnostics.output_variance,
         {"network": lambda S: S @ torch.ones(6, 1), "graph": GRAPH, "prob": PROB, "samples": 3, "seed": 2, "batch": 2},
         {"network": Instance(), "graph": Instance(), "prob": Array(0, 1), "samples": Whole(3, 3), "batch": Whole(1),
-         "seed": Whole(-(10**6000), 10**6000), "normalization": Name()},
+         "seed": SEED, "normalization": Name()},
     )  # fmt: skip
 
 
@@ -582,7 +583,8 @@ def searches() -> Iterator[Call]:
         yield Call(f"{name}.{function.__name__}", function, {"table": FINISHED}, {"table": Table()})
     yield Call(f"{name}.study_name", search.study_name, {"dataset": "cora", "backbone": "gcn", "layers": 2},
                {"dataset": Text(), "backbone": Text(), "layers": Whole(1)})  # fmt: skip
-    yield Call(f"{name}.open_storage", search.open_storage, {"storage": partial(storage)}, {"storage": PathLike()})
+    yield Call(f"{name}.open_storage", search.open_storage, {"storage": partial(storage), "alone": False},
+               {"storage": PathLike(), "alone": Flag()})  # fmt: skip
     common = {
         "train": Instance(), "space": Instance(), "seed": Whole(0), "storage": PathLike(), "name": Text(),
         "settings": Optional(Table(others=True)), "batch": Whole(1), "progress": Optional(Instance()),
@@ -672,8 +674,9 @@ def comparisons() -> Iterator[Call]:
     yield Call(f"{name}.holm", statistics.holm, {"p_values": SHARES},
                {"p_values": Holm(0, 1, likes=True, batch=True, fixed=False)})  # fmt: skip
     table = {"cdf": SHARES.tolist()}
-    yield Call(f"{name}.honest_rows", statistics.honest_rows, {"accuracy": table, "reference": table},
-               {"accuracy": Table(empty=False), "reference": Table()})  # fmt: skip
+    yield Call(f"{name}.honest_rows", statistics.honest_rows,
+               {"accuracy": table, "reference": table, "test": statistics.paired_p_values},
+               {"accuracy": Table(empty=False), "reference": Table(), "test": Instance()})  # fmt: skip
 
 
 class Holm(Array):

@@ -263,7 +263,7 @@ def journal_content() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(bench(Path(folder)))
         for name in ("cora/0.3", "cora/0.7"):
-            journal.rows(name, Piece, lambda: [Piece(0.5), Piece(2.0)])
+            journal.rows(name, "data", Piece, lambda: [Piece(0.5), Piece(2.0)])
         journal.lap("cora", "training")
         return journal.path.read_bytes()
 
@@ -287,7 +287,7 @@ def read_journal(folder: Path) -> None:
     (folder / "variance.pieces").replace(folder / "studies" / "variance.pieces")
     journal = Journal(bench(folder))
     for name in ("cora/0.3", "cora/0.7", "cora/0.9"):
-        assert all(isinstance(row, Piece) for row in journal.rows(name, Piece, lambda: [Piece(1.0)]))
+        assert all(isinstance(row, Piece) for row in journal.rows(name, "data", Piece, lambda: [Piece(1.0)]))
     assert all(isinstance(seconds, float) for phases in journal.seconds.values() for seconds in phases.values())
     assert all(isinstance(place, str) for place in journal.trained_on)
     json.dumps(journal.run)
