@@ -425,7 +425,7 @@ def check_path(name: str, value: object) -> Path:
     if not isinstance(text, str) or not text or "\0" in text:
         raise TadropedgeError(f"{name} must be the path of a file or folder, got {show(value)}")
     lengths = [len(part.encode(errors="surrogatepass")) for part in (text, *Path(text).parts)]
-    if lengths[0] > LONGEST_PATH or max(lengths[1:]) > LONGEST_PART:
+    if lengths[0] > LONGEST_PATH or max(lengths[1:], default=0) > LONGEST_PART:
         raise TadropedgeError(f"{name} is longer than a path can be, got {show(value)} of {lengths[0]} bytes")
     return Path(text)
 

@@ -65,7 +65,7 @@ class TestSourceLocalization(DatasetContract):
         "nodes=51 cannot be divided into 5 equal communities": {"nodes": 51},
         "communities must be a whole number of at least 2, got 1": {"communities": 1},
         "times must be a whole number of at least 1": {"times": 0},
-        "each of sizes must be a whole number of at least 1, got 0": {"sizes": (100, 0, 5)},
+        "the size of split.val must be a whole number of at least 1, got 0": {"sizes": (100, 0, 5)},
         "class [0-4] has no training sample": {"sizes": (1, 5, 5)},
         "unknown normalization 'row'; choose from spectral, degree": {"normalization": "row"},
         r"inside must lie in \[0, 1\], got 1.5": {"inside": 1.5},

@@ -230,7 +230,7 @@ def test_paths_that_are_no_files(tmp_path):
         (tmp_path, "is a folder, expected a file"),
         (tmp_path / "pipe.csv", "is a pipe or a device, expected a file"),
         ("/dev/zero", "is a pipe or a device, expected a file"),
-        (3, "expected the path of a file, got int 3"),
+        (3, "path must be the path of a file or folder, got int 3"),
     ):
         with pytest.raises(TadropedgeError, match=f"(?i){words}"):
             Graph.from_file(path)

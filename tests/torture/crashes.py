@@ -177,7 +177,7 @@ def _watch_writes(failure: _Failure, inside: Callable[[Any], bool]) -> None:
     def opened(
         path: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, *rest: Any, **options: Any
     ) -> Any:
-        if not set(mode) & set("wax+") or not inside(path):
+        if not set(mode) & set("wax+") or not inside(path) or options.get("opener"):  # of a file without a name
             return original(path, mode, buffering, encoding, *rest, **options)
         raw = Watched(path, mode.replace("b", "").replace("t", ""))
         stream = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)

@@ -156,7 +156,7 @@ def npz_graphs() -> Hostile:
         "a member that is encrypted": (_encrypted(), "npz"),
         "ids of 10^15": (npz(edge_index=np.array([[0], [10**15]])), "nodes"),
         "ids that need more memory than there is": (npz(edge_index=np.array([[0], [3 * 10**9]])), "memory"),
-        "unsigned ids beyond 64 bits": (npz(edge_index=np.array([[0], [2**64 - 1]], dtype=np.uint64)), "node id"),
+        "unsigned ids beyond 64 bits": (npz(edge_index=np.array([[0], [2**64 - 1]], dtype=np.uint64)), "edge_index"),
         "num_nodes that is a fraction": (npz(edge_index=ARCS, num_nodes=np.array(60.7)), "whole number"),
         "num_nodes that is a list": (npz(edge_index=ARCS, num_nodes=np.arange(3)), "whole number"),
         "num_nodes of 10^18": (npz(edge_index=ARCS, num_nodes=np.array(10**18)), "nodes"),

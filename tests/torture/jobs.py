@@ -172,7 +172,7 @@ def begin(job: str, folder: Path) -> None:
     out, files = folder / "out", dict(old_model())
     out.mkdir()
     if job == "train after a crash":
-        waiting = _waiting(out, json.loads(files["model.json"])["sha256"]).name
+        waiting = _waiting(out, json.loads(files["model.json"])["fingerprint"]).name
         files |= {waiting: files["model.safetensors"], "model.safetensors": b"those of the model before"}
     for name, content in files.items():
         (out / name).write_bytes(content)

@@ -34,27 +34,27 @@ Given = Callable[[], Any]  # makes what the function is given
 # Commands that no machine can carry out, and what the line must name.
 NEVER = {
     "train karate --epochs 2 --hidden 100000000": "hidden 100000000",
-    "train karate --epochs 2 --hidden 100000000000000000000": "hidden 100000000000000000000",
+    "train karate --epochs 2 --hidden 2147483647": "hidden 2147483647",
     "train karate --epochs 2 --layers 1000000000": "1000000000 layers",
     "train karate --epochs 2 --backbone jknet --layers 100000000": "100000000 layers",
     "train karate --epochs 2 --backbone incepgcn --layers 100000": "100000 layers",
-    "train karate --epochs 1000000000000": "1000000000000 epochs",
-    "train karate --epochs 100000000000000000000000": "epochs",
+    "train karate --epochs 2000000000": "2000000000 epochs",
+    "train karate --epochs 2147483647": "epochs",
     "train clusters --epochs 2 --hidden 10000000": "hidden 10000000",
     "train source-localization --epochs 2 --layers 1000000000": "1000000000 layers",
     "train source-localization --epochs 2 --hidden 100000000": "hidden 100000000",
     "compare karate --epochs 2 --trials 1000000000": "trials",
     "compare karate --epochs 2 --trials 2 --seeds 1000000000": "trials",
-    "compare karate --epochs 2 --trials 100000000000000000000": "trials",
+    "compare karate --epochs 2 --trials 2147483647": "trials",
     "compare karate --epochs 2 --trials 2 --seeds 2 --hidden 100000000": "hidden 100000000",
     "compare karate --epochs 2 --trials 2 --seeds 2 --layers 1000000000": "1000000000 layers",
-    "compare karate --epochs 1000000000000 --trials 2 --seeds 2": "1000000000000 epochs",
+    "compare karate --epochs 2000000000 --trials 2 --seeds 2": "2000000000 epochs",
 }
 # Commands that fit somewhere between the first and the last of these limits, in megabytes.
 SOMETIMES = {
     "train karate --epochs 2": (1, 5, 20, 50, 100, 400),
     "train karate --epochs 2 --hidden 3000": (20, 100, 400, 2000),
-    "train karate --epochs 2 --batch-size 1000000000000000000000": (400,),
+    "train karate --epochs 2 --batch-size 2147483647": (400,),
     "train clusters --epochs 2 --method effective-cdf --out model": (5, 30, 80, 400),
     "train source-localization --epochs 2 --hidden 256": (20, 100, 300, 2000),
     "weights karate --out w": (1, 5, 20, 50, 100, 400),
