@@ -33,7 +33,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 import tadropedge as tde
-from tadropedge.errors import check_integer, check_probability
+from tadropedge.checks import check_integer, check_probability
 from tadropedge.spectrum import cluster_subspaces
 from tadropedge.spectrum.clusters import Clusters
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import NotEnoughMemoryError, TadropedgeError, as_integer, show
+from tadropedge.checks import as_integer
+from tadropedge.errors import NotEnoughMemoryError, TadropedgeError, show
 from tadropedge.memory import check_room
 
 if TYPE_CHECKING:

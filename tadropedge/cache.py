@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tadropedge.atomic import write_atomic
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import write_atomic
 from tadropedge.fingerprint import fingerprint
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import checked_matrix, plain_array
-from tadropedge.errors import (
-    TadropedgeError,
+from tadropedge.checks import (
     as_integer,
     check_array,
     check_device,
@@ -30,8 +29,8 @@ from tadropedge.errors import (
     check_text,
     check_whole,
     settle,
-    show,
 )
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import ArrayGraph, existing, matrix_arcs, read_edge_list, read_npz
 from tadropedge.fingerprint import fingerprint
 from tadropedge.memory import check_room

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tadropedge.atomic import is_running
 from tadropedge.errors import TadropedgeError
 
 try:
@@ -89,13 +90,7 @@ class Owner:
         """Whether this process still runs; None where that cannot be known from here."""
         if self.place != _place() or os.name == "nt":
             return None
-        try:
-            os.kill(self.pid, 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-        except PermissionError:
-            pass  # it is somebody else's, and it runs
-        return _born(self.pid) == self.born
+        return is_running(self.pid) and _born(self.pid) == self.born
 
     def is_here(self) -> bool:
         """Whether the locks of its kernel are those of ours: this machine, or an earlier start of it."""

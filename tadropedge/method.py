@@ -16,7 +16,8 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tadropedge.errors import TadropedgeError, check_flag, check_text, lookup, settle, show
+from tadropedge.checks import check_flag, check_text, settle
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
 PAPER_SCORE = "aggregate"  # the score of a rule that names none

@@ -27,8 +27,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.transforms import BaseTransform
 
-from tadropedge.errors import (
-    TadropedgeError,
+from tadropedge.checks import (
     check_device,
     check_flag,
     check_integer,
@@ -39,9 +38,8 @@ from tadropedge.errors import (
     check_seed,
     check_tensor,
     check_whole,
-    lookup,
-    show,
 )
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.graph import Graph
 from tadropedge.registry import SCORES, STRATEGIES

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tadropedge.errors import TadropedgeError, check_function, show
+from tadropedge.checks import check_function
+from tadropedge.errors import TadropedgeError, show
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,8 +17,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from tadropedge.errors import (
-    TadropedgeError,
+from tadropedge.checks import (
     as_integer,
     check_device,
     check_integer,
@@ -29,8 +28,8 @@ from tadropedge.errors import (
     check_seed,
     check_tensor,
     check_whole,
-    show,
 )
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.memory import LARGE, check_memory, within_memory
 
 MASK = 2**64 - 1

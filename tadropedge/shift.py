@@ -9,16 +9,8 @@ import torch
 from scipy.linalg import eigvalsh_tridiagonal
 from torch import Tensor
 
-from tadropedge.errors import (
-    ConvergenceError,
-    TadropedgeError,
-    check_device,
-    check_flag,
-    check_length,
-    check_tensor,
-    lookup,
-    show,
-)
+from tadropedge.checks import check_device, check_flag, check_length, check_tensor
+from tadropedge.errors import ConvergenceError, TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import LARGE, check_memory, within_memory
 from tadropedge.pattern import Pattern

@@ -12,17 +12,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tadropedge.errors import (
-    TadropedgeError,
-    ask,
-    check_flag,
-    check_function,
-    check_numbers,
-    check_probability,
-    is_plain,
-    lookup,
-    show,
-)
+from tadropedge.checks import ask, check_flag, check_function, check_numbers, check_probability, is_plain
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.registry import STRATEGIES
 
 Score = Callable[..., Tensor]

@@ -19,8 +19,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 import numpy as np
 
+from tadropedge.atomic import write_atomic
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError, show
-from tadropedge.files import existing, read_bytes, write_atomic
+from tadropedge.files import existing, read_bytes
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tadropedge.atomic import HOST, write_atomic
 from tadropedge.errors import TadropedgeError
-from tadropedge.files import HOST, write_atomic
 from tadropedge.paper.journal import _append
 
 

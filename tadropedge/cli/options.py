@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.errors import TadropedgeError, check_integer, lookup, name_or_path
+from tadropedge.checks import check_integer, name_or_path
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.registry import DATASETS, NETWORKS, SCORES, STRATEGIES
 
 if TYPE_CHECKING:

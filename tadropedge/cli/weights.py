@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from tadropedge.checks import check_positive, check_probability, name_or_path
 from tadropedge.cli.options import (
     Device_,
     Gamma_,
@@ -26,7 +27,7 @@ from tadropedge.cli.options import (
 )
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show
-from tadropedge.errors import TadropedgeError, check_positive, check_probability, lookup, name_or_path
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.registry import DATASETS, SCORES
 
 if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help

@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, settle
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
 from tadropedge.comparison.statistics import Honest, judge
-from tadropedge.errors import TadropedgeError, check_function, check_integer, check_kind, check_list, check_seed, settle
+from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 from tadropedge.search.engine import Table, check_jobs, run_search
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tadropedge.atomic import write_atomic
 from tadropedge.comparison.results import MethodRow, evidence_of, judged, labelled, title
-from tadropedge.files import write_atomic
 from tadropedge.publish import pictures
 from tadropedge.publish.pictures import WIDTH, Ends, colours, name
 

@@ -21,7 +21,8 @@ import numpy.typing as npt
 import torch
 from scipy.special import stdtr
 
-from tadropedge.errors import TadropedgeError, check_numbers, show
+from tadropedge.checks import check_numbers
+from tadropedge.errors import TadropedgeError, show
 
 Array = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tadropedge.atomic import write_atomic
 from tadropedge.comparison.figures import drawn, save_figures
 from tadropedge.comparison.nulls import NULLS, false_alarms, nearest
 from tadropedge.comparison.results import (
@@ -23,7 +24,6 @@ from tadropedge.comparison.results import (
     write_results,
 )
 from tadropedge.comparison.statistics import verdict
-from tadropedge.files import write_atomic
 from tadropedge.publish.page import embedded, run_lines
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.tables import Table

@@ -12,10 +12,10 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
+from tadropedge.atomic import write_atomic
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.statistics import Honest
 from tadropedge.errors import TadropedgeError
-from tadropedge.files import write_atomic
 from tadropedge.publish.tables import csv_bytes
 from tadropedge.publish.wording import counted
 from tadropedge.typed import NONE_IS_NAN, Count, MaybeNan, Share, build, plain, read_json, write_json

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from tadropedge.checks import check_function, check_table
 from tadropedge.comparison.evidence import Evidence, gathered
 from tadropedge.comparison.paired import (
     ALPHA,
@@ -25,7 +26,7 @@ from tadropedge.comparison.paired import (
     moments,
     paired_p_values,
 )
-from tadropedge.errors import TadropedgeError, check_function, check_table
+from tadropedge.errors import TadropedgeError
 from tadropedge.publish.wording import counted, gap, listed, percent
 from tadropedge.typed import Count, Share
 

@@ -7,13 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tadropedge.checks import check_path, check_seed, name_or_path
 from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
-from tadropedge.errors import check_path, check_seed, lookup, name_or_path
+from tadropedge.errors import lookup
 from tadropedge.memory import within_memory
 from tadropedge.registry import DATASETS
 

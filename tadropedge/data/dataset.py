@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import structure_fault
-from tadropedge.errors import (
-    TadropedgeError,
+from tadropedge.checks import (
     check_device,
     check_integer,
     check_kind,
@@ -24,10 +23,9 @@ from tadropedge.errors import (
     check_text,
     check_whole,
     is_plain,
-    lookup,
     settle,
-    show,
 )
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 
 PARTS = ("train", "val", "test")

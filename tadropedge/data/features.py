@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import checked_csr, plain_array
-from tadropedge.errors import TadropedgeError, check_kind, is_plain
+from tadropedge.checks import check_kind, is_plain
+from tadropedge.errors import TadropedgeError
 from tadropedge.pattern import INT32_LIMIT
 from tadropedge.sparse import hush_beta_warning
 

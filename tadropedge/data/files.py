@@ -27,10 +27,11 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import checked_parts, plain_array, whole_numbers
+from tadropedge.checks import check_flag, check_integer, check_path
 from tadropedge.data.dataset import PARTS, Dataset, Split, num_classes, random_split
 from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
 from tadropedge.data.tables import read_table
-from tadropedge.errors import TadropedgeError, check_flag, check_integer, check_path, lookup
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
 from tadropedge.graph import Graph
 from tadropedge.memory import check_room

@@ -22,10 +22,11 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from tadropedge.checks import check_flag, check_integer, check_path
 from tadropedge.data.dataset import Dataset, Split, random_split
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
-from tadropedge.errors import TadropedgeError, check_flag, check_integer, check_path, lookup, show
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import existing, read_bytes
 from tadropedge.graph import Graph
 from tadropedge.progress import Progress

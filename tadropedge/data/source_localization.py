@@ -17,18 +17,10 @@ import numpy.typing as npt
 import torch
 from scipy.spatial.distance import cdist
 
+from tadropedge.checks import check_integer, check_number, check_numbers, check_seed, settle
 from tadropedge.data.dataset import Dataset, Split, check_sizes
 from tadropedge.data.synthetic import MOST_NOISE, PAIR_BYTES, connected_block_model
-from tadropedge.errors import (
-    TadropedgeError,
-    check_integer,
-    check_number,
-    check_numbers,
-    check_seed,
-    lookup,
-    settle,
-    show,
-)
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import check_memory
 

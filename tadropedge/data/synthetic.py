@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tadropedge.checks import check_integer, check_number, check_seed
 from tadropedge.data.dataset import Dataset, random_split
-from tadropedge.errors import TadropedgeError, check_integer, check_number, check_seed
+from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.memory import check_memory
 

@@ -14,15 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.errors import (
-    TadropedgeError,
-    check_integer,
-    check_list,
-    check_number,
-    check_numbers,
-    check_tensor,
-    show,
-)
+from tadropedge.checks import check_integer, check_list, check_number, check_numbers, check_tensor
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.memory import within_memory
 
 Array = npt.NDArray[np.float64]

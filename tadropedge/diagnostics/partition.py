@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_integer, check_kind, check_length, check_tensor
+from tadropedge.checks import check_device, check_integer, check_kind, check_length, check_tensor
+from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import check_memory, within_memory
 from tadropedge.shift import check_keep, shift_operator

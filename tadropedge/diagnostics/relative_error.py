@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_device, check_positive, check_tensor
+from tadropedge.checks import check_device, check_positive, check_tensor
+from tadropedge.errors import TadropedgeError
 from tadropedge.memory import within_memory
 from tadropedge.shift import ShiftOperator
 

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.errors import (
-    TadropedgeError,
-    as_integer,
-    ask,
-    check_function,
-    check_integer,
-    check_length,
-    check_tensor,
-    show,
-)
+from tadropedge.checks import as_integer, ask, check_function, check_integer, check_length, check_tensor
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.sampling import sample_edges

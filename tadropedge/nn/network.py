@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, as_number, check_flag, check_integer, lookup, show
+from tadropedge.checks import as_number, check_flag, check_integer
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import shortage
 from tadropedge.nn.draws import Draws

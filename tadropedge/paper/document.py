@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from tadropedge.atomic import write_atomic
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import write_atomic
 from tadropedge.paper.item import Verdict
 from tadropedge.paper.registry import ITEMS, item_module
 from tadropedge.paper.rows import Row, table

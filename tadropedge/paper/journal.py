@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 import torch
 
+from tadropedge.atomic import make_folder, sync_folder
 from tadropedge.errors import TadropedgeError, cannot_write
-from tadropedge.files import make_folder, sync_folder
 from tadropedge.fingerprint import fingerprint
 from tadropedge.paper.item import Bench
 from tadropedge.paper.rows import Row, unchecked

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tadropedge.files import write_atomic
+from tadropedge.atomic import write_atomic
 from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe

@@ -14,8 +14,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, check_seed
-from tadropedge.files import write_atomic
+from tadropedge.atomic import write_atomic
+from tadropedge.checks import check_seed
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, silent
 from tadropedge.paper.recipe import Recipe, load_recipe

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from tadropedge.files import atomic, write_atomic
+from tadropedge.atomic import atomic, write_atomic
 from tadropedge.graph import Graph
 from tadropedge.memory import within_memory
 from tadropedge.publish.tables import csv_lines

@@ -13,8 +13,9 @@ from torch import Tensor
 from tadropedge.blocks import Block, Floats, blocks
 from tadropedge.bridges import bridges
 from tadropedge.cache import Arrays
+from tadropedge.checks import check_positive, check_seed
 from tadropedge.electrical import METHODS, exact, sketch
-from tadropedge.errors import check_positive, check_seed, lookup
+from tadropedge.errors import lookup
 from tadropedge.graph import Graph
 from tadropedge.progress import Show
 from tadropedge.scores.solve import InParts, Report, solve

@@ -18,19 +18,8 @@ from torch import Tensor
 
 from tadropedge.blocks import DENSE_NODES, Block, Flags, Floats, Integers
 from tadropedge.cache import Arrays, cached
-from tadropedge.errors import (
-    RepeatedEigenvalueWarning,
-    TadropedgeError,
-    ask,
-    check_device,
-    check_function,
-    check_path,
-    check_progress,
-    check_runs_on,
-    is_plain,
-    lookup,
-    show,
-)
+from tadropedge.checks import ask, check_device, check_function, check_path, check_progress, check_runs_on, is_plain
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, lookup, show
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.progress import Progress, Show

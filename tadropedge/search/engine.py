@@ -9,16 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tadropedge.errors import (
-    TadropedgeError,
-    check_function,
-    check_integer,
-    check_kind,
-    check_list,
-    check_seed,
-    check_table,
-    check_text,
-)
+from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, check_table, check_text
+from tadropedge.errors import TadropedgeError
 from tadropedge.memory import check_memory
 from tadropedge.method import Method
 from tadropedge.search.claims import PAUSE, Claims

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import (
-    TadropedgeError,
+from tadropedge.checks import (
     as_number,
     ask,
     check_flag,
@@ -25,8 +24,8 @@ from tadropedge.errors import (
     check_list,
     check_seed,
     check_table,
-    show,
 )
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.method import Method
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, check_work, run_jobs
 from tadropedge.search.space import Spaces, replicate_seed, space_for

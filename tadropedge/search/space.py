@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.errors import (
-    TadropedgeError,
+from tadropedge.checks import (
     as_integer,
     as_number,
     ask,
@@ -28,10 +27,9 @@ from tadropedge.errors import (
     check_positive,
     check_seed,
     check_table,
-    lookup,
     settle,
-    show,
 )
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.method import Method
 from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.registry import NETWORKS

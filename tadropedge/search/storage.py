@@ -17,8 +17,9 @@ import optuna
 import sqlalchemy as sa
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend, JournalFileOpenLock
 
-from tadropedge.errors import TadropedgeError, check_flag, check_path, first_cause, reason
-from tadropedge.files import beside, make_folder, sync_folder
+from tadropedge.atomic import beside, make_folder, sync_folder
+from tadropedge.checks import check_flag, check_path
+from tadropedge.errors import TadropedgeError, first_cause, reason
 from tadropedge.lock import check_writable
 
 try:

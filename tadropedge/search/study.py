@@ -6,7 +6,6 @@ whole trials and nothing else, even if the process dies; on the next start the f
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,8 +19,9 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from tadropedge.errors import TadropedgeError, check_integer, check_text
-from tadropedge.fingerprint import VERSION
+from tadropedge.checks import check_integer, check_text
+from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import VERSION, fingerprint
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.search.storage import Storage as Storage
 from tadropedge.search.storage import check_storage as check_storage
@@ -296,8 +296,10 @@ def _digest(stored: FrozenTrial, name: str) -> str:
         key: kinds[key].to_external_repr(kinds[key].to_internal_repr(value)) for key, value in stored.params.items()
     }
     attributes = {key: value for key, value in stored.user_attrs.items() if key != "digest"}
-    content = json.dumps([name, stored.state.name, stored.values, params, attributes], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    content = fingerprint(
+        study=name, state=stored.state.name, values=stored.values, params=params, attributes=attributes
+    )
+    return content[:16]
 
 
 def is_whole(stored: FrozenTrial, name: str) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tadropedge.blocks import EPSILON, Block, Flags, Floats, Integers, blocks
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.checks import check_integer
+from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 
 # Two eigenvalues closer than this are one repeated eigenvalue: a millionth of the larger one, or rounding.

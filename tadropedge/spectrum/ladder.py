@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from tadropedge.blocks import EPSILON, Block, Flags, Floats, Integers, blocks
-from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, check_kind, check_progress, check_runs_on
+from tadropedge.checks import check_kind, check_progress, check_runs_on
+from tadropedge.errors import ConvergenceError, NotEnoughMemoryError
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import not_enough, ran_out, shortage
 from tadropedge.progress import Progress, Show

@@ -11,7 +11,8 @@ import torch
 from scipy.sparse.csgraph import breadth_first_order
 
 from tadropedge.blocks import DENSE_NODES, Block
-from tadropedge.errors import check_positive, check_runs_on, lookup
+from tadropedge.checks import check_positive, check_runs_on
+from tadropedge.errors import lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.spectrum.aim import CPU
 from tadropedge.spectrum.certified import SHORT_STEPS

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, check_flag, check_integer, lookup, settle, show
+from tadropedge.checks import check_flag, check_integer, settle
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.network import TrainingStep
 from tadropedge.sampling import signed

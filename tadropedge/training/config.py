@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.errors import (
-    check_integer,
-    check_kind,
-    check_number,
-    check_positive,
-    check_seed,
-    check_table,
-    lookup,
-    settle,
-)
+from tadropedge.checks import check_integer, check_kind, check_number, check_positive, check_seed, check_table, settle
+from tadropedge.errors import lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network, Setting, Sizes, Value

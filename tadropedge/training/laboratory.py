@@ -14,17 +14,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from tadropedge.checks import check_flag, check_function, check_integer, check_kind, check_list, check_path
 from tadropedge.data.dataset import Dataset, Split, check_sizes, shuffled_split
-from tadropedge.errors import (
-    TadropedgeError,
-    check_flag,
-    check_function,
-    check_integer,
-    check_kind,
-    check_list,
-    check_path,
-    lookup,
-)
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method

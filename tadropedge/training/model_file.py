@@ -20,19 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tadropedge.atomic import sync_folder, write_atomic
+from tadropedge.checks import check_integer, check_kind, check_list, check_path, check_text
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import (
-    TadropedgeError,
-    cannot_write,
-    check_integer,
-    check_kind,
-    check_list,
-    check_path,
-    check_text,
-    lookup,
-    show,
-)
-from tadropedge.files import existing, sync_folder, write_atomic
+from tadropedge.errors import TadropedgeError, cannot_write, lookup, show
+from tadropedge.files import existing
 from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tadropedge.errors import TadropedgeError, check_integer
+from tadropedge.checks import check_integer
+from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 from tadropedge.training.batch import Batch, Course, mini_batches
 from tadropedge.training.config import Architecture, Outcome, Trial
