@@ -17,13 +17,15 @@ import optuna
 import sqlalchemy as sa
 from optuna.storages.journal import JournalFileBackend
 
+from tadropedge.errors import TadropedgeError
 from tadropedge.lock import Owner
-from tadropedge.search.storage import ALONE, WAITING, file_of, sqlite_url
+from tadropedge.search.storage import ALONE, WAITING, file_of, sqlite_url, told
 
 Key = tuple[int, int]  # a study's id in its storage, and the index of a trial
 
 PAUSE = 0.2  # seconds between two looks at trials that others train
 BEAT = 10.0  # seconds between two signs of life
+GIVEN_UP: set[str] = set()  # owners of this process that no longer train
 PATIENCE = 60.0  # seconds without one after which a process on another machine counts as dead
 
 CLAIMS = sa.Table(
@@ -43,8 +45,8 @@ CLAIMS = sa.Table(
 class Claims:
     """The claims in one database, and this process among those who make them; without ``engine`` it is alone."""
 
-    def __init__(self, engine: sa.Engine | None) -> None:
-        self._engine, self._made = engine, False
+    def __init__(self, engine: sa.Engine | None, storage: optuna.storages.BaseStorage | None = None) -> None:
+        self._engine, self._storage, self._made = engine, storage, False
         self._owner, self._beat = Owner(), 0
         self._seen: dict[str, tuple[int, float]] = {}  # the last sign of life of others, and when it was new here
 
@@ -53,9 +55,9 @@ class Claims:
         """The claims on what is stored there: in a database or a journal; memory belongs to its process."""
         backend, path = getattr(storage, "_backend", storage), file_of(storage)
         if isinstance(backend, optuna.storages.RDBStorage):
-            return cls(backend.engine)
+            return cls(backend.engine, storage)
         if isinstance(backend, JournalFileBackend) and path is not None and backend not in ALONE:
-            return cls(sa.create_engine(sqlite_url(path.with_name(f".{path.name}.claims")), **WAITING))
+            return cls(sa.create_engine(sqlite_url(path.with_name(f".{path.name}.claims")), **WAITING), storage)
         return cls(None)
 
     @property
@@ -81,24 +83,29 @@ class Claims:
             ended.set()
             pulse.join()
             if keys:
-                with self._engine.begin() as base:
-                    base.execute(CLAIMS.delete().where(CLAIMS.c.owner == self._owner.token))
+                GIVEN_UP.add(self._owner.token)  # even if the storage cannot be told
+                self._owner = Owner()
+                with self._connected() as base:
+                    base.execute(CLAIMS.delete().where(CLAIMS.c.owner.in_(GIVEN_UP)))
+
+    @contextmanager
+    def _connected(self, *passed_over: type[Exception]) -> Iterator[sa.Connection]:
+        """A transaction, which some errors just undo; all others are told in one line."""
+        assert self._engine is not None
+        with told("cannot claim trials", self._storage), suppress(*passed_over), self._engine.begin() as base:
+            yield base
 
     def _make(self) -> None:
-        assert self._engine is not None
-        try:
-            with self._engine.begin() as base:
-                base.execute(sa.schema.CreateTable(CLAIMS, if_not_exists=True))
-        except sa.exc.SQLAlchemyError:
-            if not sa.inspect(self._engine).has_table(CLAIMS.name):  # else somebody made it at the same time
-                raise
+        with self._connected(sa.exc.SQLAlchemyError) as base:  # somebody makes it at the same time
+            base.execute(sa.schema.CreateTable(CLAIMS, if_not_exists=True))
+        with self._connected() as base:
+            base.execute(CLAIMS.select().limit(1))
         self._made = True
 
     def _take(self, wanted: Sequence[Key], most: int) -> list[Key]:
-        assert self._engine is not None
         mine = {name: getattr(self._owner, name) for name in ("pid", "host", "place", "born")}
         while True:
-            with suppress(sa.exc.IntegrityError), self._engine.begin() as base:  # somebody else was faster: look again
+            with self._connected(sa.exc.IntegrityError) as base:  # somebody else was faster: look again
                 rows = base.execute(CLAIMS.select()).all()
                 dead = {row.owner for row in rows if not self._alive(row)}
                 for owner in dead:
@@ -111,6 +118,8 @@ class Claims:
                 return keys
 
     def _alive(self, row: Any) -> bool:
+        if row.owner in GIVEN_UP:
+            return False
         known = Owner(pid=row.pid, host=row.host, place=row.place, born=row.born).alive()
         if known is not None:
             return known
@@ -122,10 +131,9 @@ class Claims:
         return time.monotonic() - when < PATIENCE
 
     def _pulse(self, ended: threading.Event) -> None:
-        assert self._engine is not None
         while not ended.wait(BEAT):
             self._beat += 1
             # If this fails, writing the results will fail, too, and say why.
-            with suppress(sa.exc.SQLAlchemyError), self._engine.begin() as base:
+            with suppress(TadropedgeError), self._connected() as base:
                 mine = CLAIMS.c.owner == self._owner.token
                 base.execute(CLAIMS.update().where(mine).values(beat=self._beat))

@@ -146,15 +146,18 @@ def _tidy(base: sqlite3.Connection) -> None:
     )
     base.execute(
         "update studies set study_name = study_name || ' (settings lost ' || study_id || ')' where study_id not in"
-        " (select study_id from study_user_attributes where key = 'settings') and study_id in (select study_id"
-        " from trials join trial_user_attributes using (trial_id) where key = 'best_epoch')"
+        " (select study_id from study_user_attributes where key = 'settings' and value_json like '{%') and study_id in"
+        " (select study_id from trials) and (study_id in (select study_id from trials join trial_user_attributes"
+        " using (trial_id) where key = 'best_epoch') or study_name glob '*/search/*' or study_name glob '*/honest/*'"
+        " or study_name glob '*/reference/*')"
     )
 
 
 def _not_whole(path: Path, ids: Iterable[tuple[int, int]]) -> list[tuple[int]]:
     """The ids of trials that Optuna cannot read, and of finished ones of ours that lack something."""
     base, wrong = optuna.storages.RDBStorage(sqlite_url(path)), []
-    names = {study._study_id: study.study_name for study in base.get_all_studies() if "settings" in study.user_attrs}
+    studies = (study for study in base.get_all_studies() if isinstance(study.user_attrs.get("settings"), dict))
+    names = {study._study_id: study.study_name for study in studies}
     try:
         for number, study in ids:
             try:
@@ -230,7 +233,11 @@ def _whole_operations(operations: list[dict[str, Any]]) -> Iterator[dict[str, An
         for number in studies
         if any("best_epoch" in stored.user_attrs for stored in base.get_all_trials(number, deepcopy=False))
     }
-    lost = {studies[number].study_name for number in ours if "settings" not in studies[number].user_attrs}
+    lost = {
+        studies[number].study_name
+        for number in ours
+        if not isinstance(studies[number].user_attrs.get("settings"), dict)
+    }
     names = set()
     for one in operations:
         number = one.get("study_id")

@@ -173,9 +173,12 @@ take the old setting, or another name or storage
         table = {**head, **settings, **space, "fingerprint": VERSION}
         wanted = json.loads(json.dumps(table))  # as it will be read back
         stored = self._study.user_attrs.get("settings")
-        if stored is None:
-            if self._study.get_trials(deepcopy=False):
-                raise TadropedgeError(f"study {self.name!r} is not one of ours: it has trials but no settings")
+        if not isinstance(stored, dict):
+            if stored is not None or self._study.get_trials(deepcopy=False):
+                raise TadropedgeError(
+                    f"study {self.name!r} is not one of ours: it has trials but no settings; take another name or "
+                    "storage, or set it apart with tadropedge recover"
+                )
             # The process may have died between the creation of a study and this line.
             self._study.set_user_attr("settings", wanted)
             return

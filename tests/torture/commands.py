@@ -32,7 +32,7 @@ REAL = [*NUMBERS, "-1e400", "-0.1"]
 NAMES = ["", "nope", "NOPE", " ", "None", "0", "-1", "a,b", "\udc80", "a\x00b", "\x1b[31mred\nnext", LONG]
 FILES = ["/nowhere/at/all", "/proc/nowhere", "\udc80", "a\x00b", "/" + LONG]  # to be read
 FOLDERS = ["", "file", "file/inside", "/dev/null", "/proc/nowhere", "\udc80", "a\x00b", LONG]  # to be written
-STORAGES = ["", "nope:///x", "sqlite:////nowhere/at/all.db", "\udc80", "a\x00b", "://"]
+STORAGES = ["", "nope:///x", "sqlite:////proc/nowhere/all.db", "\udc80", "a\x00b", "://"]
 BASE = {
     "compare": "karate --trials 1 --seeds 2 --epochs 1 --methods original --out out",
     "train": "karate --epochs 1 --out out",

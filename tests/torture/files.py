@@ -473,7 +473,7 @@ def objects() -> Hostile:
         "a Dataset with 2·10^9 classes": (partial(_dataset, num_classes=2 * 10**9), ("num_classes",)),
         "a Dataset whose class name has a surrogate": (
             partial(_dataset, class_names=("a", "b", "\ud800")),
-            ("surrogate",),
+            ("class_names",),
         ),
         "random_split of a label 2·10^9": (lambda: random_split(large, 1, 1, 1), ("2000000000",)),
         "shuffled_split that is too large": (lambda: shuffled_split(large, (10**12, 1, 1)), ("nodes",)),

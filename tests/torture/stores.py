@@ -242,7 +242,7 @@ def _behaves(name: str, damage: Damage, folder: Path) -> None:
         assert_refused(ended, FINAL[0])
         return
     assert ended.out.strip() == answer, "other results after the recovery"
-    assert not ended.err, ended
+    assert not ended.err or "not resumed" in ended.err, ended  # of a study whose version is damaged
 
 
 def _full_database(pages: int, folder: Path) -> None:
