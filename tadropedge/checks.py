@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.memory import ran_out
 
 if TYPE_CHECKING:  # bad names are answered before torch is loaded
     import torch
@@ -442,7 +443,7 @@ function rule(weights [M]) -> [M]
     except (TadropedgeError, MemoryError):
         raise
     except Exception as error:
-        if "OutOfMemory" in type(error).__name__:  # torch's own kind, which callers answer with smaller batches
+        if ran_out(error):  # which callers answer with smaller batches
             raise
         told = f"{type(error).__name__}: {show(str(error), typed=False, longest=160)[1:-1]}"
         raise TadropedgeError(f"{what} raised {told}; it must be a function {wanted}") from error

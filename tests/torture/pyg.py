@@ -260,7 +260,7 @@ def _scripted(make: Callable[[], nn.Module], folder: Path) -> None:
 
 
 def _symbolic(folder: Path) -> None:
-    with refused("edge_keep_prob must be a tensor"):
+    with refused("edge_index must be a tensor"):
         torch.fx.symbolic_trace(Net())
 
 
