@@ -26,14 +26,15 @@ TRIES = "failures at every write, rename, fsync and SQL statement"
 # written; error: this operation fails; stop: Ctrl-C.
 MODES = ("dies", "full", "half", "error", "stop")
 FILES, SQL = "file operation", "SQL statement"
+# At least as many as there are points, so that each of them fails in some mode.
 POINTS = {
     ("compare", FILES): 80,
-    ("compare", SQL): 150,
-    ("train", FILES): 80,
-    ("train over a model", FILES): 80,
-    ("train after a crash", FILES): 85,
+    ("compare", SQL): 800,
+    ("train", FILES): 90,
+    ("train over a model", FILES): 90,
+    ("train after a crash", FILES): 95,
     ("weights", FILES): 210,
-    ("reproduce trainings", FILES): 140,
+    ("reproduce trainings", FILES): 240,
     ("reproduce pieces", FILES): 70,
 }
 LIMITS = (600, 1_000, 3_000, 8_000, 20_000, 60_000)  # bytes: the largest file, by which real writes fail
@@ -55,7 +56,9 @@ def cases() -> Iterator[Case]:
 
 def survives(job: str, kind: str, mode: str, share: float, folder: Path) -> None:
     """Fail at a point, and run the command again."""
-    point = int(share * points(job)[kind])
+    count = points(job)[kind]
+    assert count <= POINTS[job, kind], f"{job} has {count} points: raise POINTS"
+    point = int(share * count)
     jobs.begin(job, folder)
     ended = jobs.run(job, folder, lambda: _inject(folder, _Failure(mode, kind, point)))
     jobs.check_disturbed(job, ended, folder, full=mode == "full")
