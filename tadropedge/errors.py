@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +24,7 @@ REASONS = {
 }
 
 
+PASSWORD = re.compile(r"(\w://[^\s/:@]*:)[^\s@]*(@)")
 MOST_WORDS = 500  # characters of a message
 
 
@@ -36,7 +38,9 @@ class TadropedgeError(ValueError):
     def __init__(self, message: object = "") -> None:
         text = str(message)
         # A DataLoader raises the error of a worker again with its whole traceback, which is not ours to shorten.
-        super().__init__(text if text.startswith("Caught ") and "Traceback" in text else one_line(text))
+        super().__init__(
+            text if text.startswith("Caught ") and "Traceback" in text else one_line(without_password(text))
+        )
 
 
 class ConvergenceError(TadropedgeError):
@@ -90,6 +94,15 @@ def lookup(kind: str, name: object, table: Mapping[str, T]) -> T:
     close = difflib.get_close_matches(name, table, n=1) if isinstance(name, str) else []
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise TadropedgeError(f"unknown {kind} {show(name, typed=False)}; choose from {', '.join(table)}{hint}")
+
+
+def without_password(text: str) -> str:
+    """``text`` with the passwords of URLs in it left out, for what is shown or stored.
+
+    >>> without_password("--storage postgresql://me:secret@host/trials")
+    '--storage postgresql://me:***@host/trials'
+    """
+    return PASSWORD.sub(r"\1***\2", text)
 
 
 def one_line(text: str) -> str:

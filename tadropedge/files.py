@@ -281,7 +281,7 @@ def _has_header(rows: list[tuple[int, list[str]]], header: bool | None, name: st
         if odd:
             raise TadropedgeError(
                 f"{name}:{number}: {show(odd[0], typed=False)} is no integer, unlike all other ids: say whether this "
-                "line names the columns (header=True) or is an edge (header=False)"
+                "line names the columns (header=True, --header) or is an edge (header=False, --no-header)"
             )
         return not any(map(INTEGER.fullmatch, first[:2]))
     return all(cell.lower() in HEADER_WORDS for cell in first) and others.isdisjoint(first[:2])

@@ -165,7 +165,7 @@ def _tensor(value: Tensor, seen: Seen) -> bytes:
     if names := PARTS[value.layout]:
         whole = value.coalesce() if value.layout is torch.sparse_coo else value
         return _node(seen, "sparse tensor", *head, *(getattr(whole, name)() for name in names))
-    value = torch.view_as_real(value) if value.is_complex() else value
+    value = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
     numbers = value.resolve_neg().contiguous().reshape(-1)
     return _node(seen, "tensor", *head, numbers.view(WORDS[numbers.element_size()]).numpy())
 
@@ -174,6 +174,8 @@ def _code(value: Any, seen: Seen) -> bytes:
     """A function, a class, or an object of your own class."""
     if id(value) in seen:
         return _node(seen, "again", seen[id(value)][0])
+    if isinstance(value, ModuleType):
+        return _module(value, seen)
     if isinstance(value, CodeType):
         return _node(seen, "code", *(getattr(value, name, None) for name in CODE))
     if isinstance(value, functools.partial):
@@ -199,6 +201,17 @@ def _code(value: Any, seen: Seen) -> bytes:
     if not _own(type(value).__module__) or not hasattr(value, "__dict__"):
         raise _UnknownError(value)
     return _node(seen, "object", type(value), vars(value))
+
+
+def _module(value: ModuleType, seen: Seen) -> bytes:
+    """An installed module by its version; one of your own by its source, with all modules that it imports."""
+    if not _own(value.__name__):
+        return _node(seen, "module", value.__name__, _version(value.__name__))
+    seen[id(value)] = len(seen), value
+    file = Path(getattr(value, "__file__", None) or "")
+    source = file.read_bytes() if file.is_file() else b""
+    imported = {name: part for name, part in vars(value).items() if isinstance(part, ModuleType)}
+    return _node(seen, "module", value.__name__, source, imported)
 
 
 def _by_name(value: Any) -> bool:
@@ -242,9 +255,9 @@ def _globals(function: FunctionType, seen: Seen) -> Iterator[bytes]:
     """The globals that a function uses, and what it uses of the user's own modules among them."""
     names = sorted(set(_names(function.__code__)))
     for name in names:
-        if name not in function.__globals__:
+        value = function.__globals__.get(name, sys.modules.get(name))  # the latter if it is imported in the function
+        if name not in function.__globals__ and not isinstance(value, ModuleType):
             continue
-        value = function.__globals__[name]
         yield _node(seen, "global", name, _if_known(value, seen))
         if isinstance(value, ModuleType) and _own(value.__name__):
             for part in names:

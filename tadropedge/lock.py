@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.atomic import is_running
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, without_password
 
 try:
     import fcntl
@@ -64,6 +64,11 @@ def _host() -> str:
     return os.uname().nodename if hasattr(os, "uname") else "this host"
 
 
+def _command() -> str:
+    program = Path(sys.argv[0]).name.replace("__main__.py", "tadropedge")
+    return without_password(shlex.join([program, *sys.argv[1:]]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Owner:
     """A process, so that it can be named, and told from a later one with the same number.
@@ -79,7 +84,7 @@ class Owner:
     place: str = field(default_factory=_place)
     born: str = field(default_factory=lambda: _born(os.getpid()))
     since: str = field(default_factory=lambda: datetime.now().isoformat(sep=" ", timespec="seconds"))
-    command: str = field(default_factory=lambda: shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
+    command: str = field(default_factory=_command)
     token: str = field(default_factory=lambda: uuid.uuid4().hex)  # no two locks have the same
 
     def __str__(self) -> str:
@@ -237,7 +242,13 @@ def _take_by_flock(file: Path, mine: bytes) -> Release | Owner:
         if before is not None and not before.is_here():
             return before  # its kernel may know more than ours
         os.ftruncate(number, 0)
-        os.pwrite(number, mine, 0)
+        try:
+            os.pwrite(number, mine, 0)
+        except OSError:  # a full disk, for one
+            file.unlink(missing_ok=True)
+            raise
+        with suppress(OSError):  # if we die, whoever may write into the folder may take it over
+            os.fchmod(number, 0o666)
         _held.add(number)
         return partial(_release, file, number)
     finally:

@@ -7,8 +7,11 @@ nothing.
 """
 
 import functools
+import importlib
 import itertools
 import math
+import shutil
+import sys
 import types
 from dataclasses import dataclass, fields, replace
 
@@ -454,6 +457,48 @@ def test_your_own_score_rule_and_network_decide_with_their_code(monkeypatch):
     monkeypatch.setitem(STRATEGIES, "hidden", lambda weights: helper(secret))
     with pytest.raises(TadropedgeError, match=r"^hidden holds an object of type object, whose content cannot be"):
         plug_ins("effective-hidden")
+
+
+def test_the_modules_that_your_code_uses_decide_with_it(tmp_path, monkeypatch):
+    """A score may call functions of your other modules, however it gets at them."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mypkg").mkdir()
+    uses = {
+        "import mypkg\ndef score(graph): return mypkg.sub.helper(graph)": "mypkg/sub.py",
+        "import mypkg.sub as sub\ndef score(graph): return sub.helper(graph)": "mypkg/sub.py",
+        "def score(graph):\n    import mylocal\n    return mylocal.helper(graph)": "mylocal.py",
+    }
+    for source, file in uses.items():
+        prints = []
+        for power in (1, 2):
+            (tmp_path / "mypkg" / "__init__.py").write_text("from . import sub")
+            for name in ("mypkg/sub.py", "mylocal.py"):
+                body = f"def helper(graph): return graph.pairs.sum(0) ** {power if name == file else 1}"
+                (tmp_path / name).write_text(body)
+            (tmp_path / "myscore.py").write_text(source)
+            for name in ("mypkg", "mypkg.sub", "mylocal", "myscore"):
+                sys.modules.pop(name, None)
+            shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+            shutil.rmtree(tmp_path / "mypkg" / "__pycache__", ignore_errors=True)
+            importlib.invalidate_caches()
+            score = importlib.import_module("myscore").score
+            importlib.import_module("mylocal")
+            prints.append(fingerprint(score=score))
+        assert prints[0] != prints[1], source
+    for name in ("mypkg", "mypkg.sub", "mylocal", "myscore"):
+        sys.modules.pop(name, None)
+
+
+def test_an_installed_module_decides_with_its_name_and_version(monkeypatch):
+    def rooted(graph):
+        return lib.sqrt(graph)  # noqa: F821 (set below)
+
+    prints = []
+    for module in (np, torch):
+        monkeypatch.setitem(rooted.__globals__, "lib", module)
+        prints.append(fingerprint(rooted=rooted))
+    monkeypatch.setattr(torch, "__version__", "9.9")
+    assert len({*prints, fingerprint(rooted=rooted)}) == 3
 
 
 # -- caches, recipes, transforms --------------------------------------------------------------------------------------

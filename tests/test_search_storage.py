@@ -1,6 +1,7 @@
 """Storages by any path, damaged ones, and what is recovered of them."""
 
 import logging
+import os
 import re
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ from fake_trainer import SEARCH, outcome
 from torture.process import assert_refused, command
 
 from tadropedge import TadropedgeError
+from tadropedge.search.claims import Claims
 from tadropedge.search.recover import recover
 from tadropedge.search.space import trial
 from tadropedge.search.storage import check_storage, file_of, open_storage, sqlite_url
@@ -100,7 +102,8 @@ def test_a_damaged_trial_is_named_and_does_not_count(statement, made, tmp_path, 
     execute(path, statement)
     assert repr(ledger(path).finished) == repr({index: row for index, row in made[1].items() if index != 1})
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warned == ["trials 1 of study 'fake/search/cdf' are damaged and do not count"]
+    words = f"are damaged and do not count; tadropedge recover '{path}' removes them"
+    assert warned == [f"trials 1 of study 'fake/search/cdf' {words}"]
 
 
 def test_a_damaged_file_says_what_can_be_read_and_is_recovered(copied):
@@ -142,3 +145,22 @@ def test_trials_of_version_0_1_have_no_digest_and_count(made, tmp_path):
     path = shutil.copy(made[0] / "study.db", tmp_path / "study.db")
     execute(path, "delete from trial_user_attributes where key = 'digest'")
     assert repr(ledger(path).finished) == repr(made[1])
+
+
+def test_a_password_is_not_shown():
+    for url in ("nothing://me:SECRET@localhost/db", "postgresql://me:SECRET@localhost/db", "mysql://me:SECRET@x:y/db"):
+        with pytest.raises(TadropedgeError, match="cannot open the study storage") as caught:
+            open_storage(url)
+        assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["study.db", "study.journal"])
+def test_a_storage_in_use_is_not_recovered(tmp_path, name):
+    path = tmp_path / name
+    storage = open_storage(path)
+    before = path.read_bytes()
+    told = pytest.raises(TadropedgeError, match=f"is in use by process {os.getpid()} ")
+    with Claims.on(storage).taken([(1, 0)], 1), told:
+        recover(path)
+    assert [each.name for each in tmp_path.iterdir() if "damaged" in each.name] == []
+    assert path.read_bytes() == before or name == "study.db"

@@ -46,7 +46,7 @@ def compare_command(
     if twice := [name for name in named or () if (named or []).count(name) > 1]:
         raise TadropedgeError(f"--methods names {twice[0]!r} more than once, got {methods!r}")
     check_count("trials", trials)
-    check_count("seeds", seeds)
+    check_count("seeds", seeds, least=2)  # one alone has no interval
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compare
     from tadropedge.comparison.report import FILES, write_all
     from tadropedge.comparison.results import Results

@@ -135,10 +135,10 @@ def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManage
     return locked(out, *targets, wait=wait, say=partial(print, file=sys.stderr, flush=True))
 
 
-def check_count(name: str, value: int | None) -> None:
+def check_count(name: str, value: int | None, least: int = 1) -> None:
     """Refuse what is no number of things that a computer can hold; ``None`` stands for a default."""
     if value is not None:
-        check_integer(name, value, least=1, most=LARGEST)
+        check_integer(name, value, least=least, most=LARGEST)
 
 
 def chosen_device(device: str) -> str:

@@ -11,13 +11,15 @@ from typing import Any
 
 import typer
 
+from tadropedge.errors import without_password
+
 SECONDS_BETWEEN_LINES = 5.0
 Report = Callable[[str, int, int], None]  # (phase, done, in all)
 
 
 def command_line() -> str:
     """The command as it was typed."""
-    return shlex.join(["tadropedge", *sys.argv[1:]])
+    return without_password(shlex.join(["tadropedge", *sys.argv[1:]]))
 
 
 @contextmanager

@@ -108,12 +108,13 @@ def _of_differences(gaps: Array, tests: int) -> dict[str, object]:
     counts, _, errors = moments(gaps)
     count, worst = int(counts), int(np.nanargmin(gaps))
     found, spread = detectable(count, tests), float(errors) * np.sqrt(count)
+    known = found is not None and spread > 0  # equal differences tell nothing of those to come
     return {
         "worst_difference": float(gaps[worst]),
         "worst_difference_replicate": worst + 1,
         "skewness": float(skewness(gaps)),
-        "detectable": None if found is None else float(found * spread),
-        "seeds_for_half": replicates_for_half(count, tests),
+        "detectable": float(found * spread) if known else None,
+        "seeds_for_half": replicates_for_half(count, tests) if known else None,
         "fewest_seeds": fewest_replicates(tests),
         "differences": tuple(gaps.tolist()),
     }

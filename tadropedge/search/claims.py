@@ -7,10 +7,12 @@ machine the kernel knows, of another machine they are counted as dead when no si
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -137,3 +139,17 @@ class Claims:
             with suppress(TadropedgeError), self._connected() as base:
                 mine = CLAIMS.c.owner == self._owner.token
                 base.execute(CLAIMS.update().where(mine).values(beat=self._beat))
+
+
+def in_use(path: Path) -> Owner | None:
+    """A process that trains trials of the storage in this file; None where none is known of."""
+    base = path.with_name(f".{path.name}.claims") if path.suffix == ".journal" else path
+    with (
+        suppress(sqlite3.Error, TypeError),
+        closing(sqlite3.connect(f"{base.absolute().as_uri()}?mode=ro", uri=True)) as file,
+    ):
+        for pid, host, place, born in file.execute(f"select pid, host, place, born from {CLAIMS.name}"):
+            owner = Owner(pid=pid, host=host, place=place, born=born, since="an unknown time", command="training")
+            if owner.alive() is not False:
+                return owner
+    return None

@@ -6,6 +6,7 @@ Nothing is thrown away: the damaged file is kept beside the new one.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,10 @@ from optuna.distributions import json_to_distribution
 from optuna.storages._rdb.models import BaseModel
 from optuna.storages.journal import BaseJournalBackend
 
+from tadropedge.atomic import sync_folder
+from tadropedge.errors import TadropedgeError
 from tadropedge.files import existing
+from tadropedge.search.claims import in_use
 from tadropedge.search.storage import sqlite_url, told
 from tadropedge.search.study import is_whole, quiet
 
@@ -37,6 +41,9 @@ def recover(path: str | Path) -> str:
     The damaged file is kept as ``PATH.damaged-1`` (or 2, 3, …). No other process may use the storage meanwhile.
     """
     path = existing(path)
+    path = path.resolve() if path.is_symlink() else path  # the link stays
+    if (owner := in_use(path)) is not None:
+        raise TadropedgeError(f"'{path}' is in use by {owner}: stop that process first")
     aside = next(each for n in range(1, 10**6) if not (each := path.with_name(f"{path.name}.damaged-{n}")).exists())
     fresh = path.with_name(f".{path.name}.recovered")
     try:
@@ -44,7 +51,11 @@ def recover(path: str | Path) -> str:
             fresh.unlink(missing_ok=True)
             read, known = _salvage(path, fresh)
             shutil.copy2(path, aside)
+            for file in (aside, fresh):
+                with file.open("r+b") as stream:
+                    os.fsync(stream.fileno())
             fresh.replace(path)
+            sync_folder(path.parent)
     finally:
         fresh.unlink(missing_ok=True)
     for rest in ("-journal", "-wal", "-shm"):  # they belong to the damaged file
@@ -190,18 +201,29 @@ class Lines(BaseJournalBackend):
 
 def replayed(lines: Sequence[bytes]) -> Iterator[dict[str, Any] | None]:
     """Each line of a journal as an operation; None for one that Optuna cannot apply after those before it."""
-    memory, good = Lines(), 0
-    storage = optuna.storages.JournalStorage(memory)
-    for line in lines:
+    operations, memory = [_operation(line) for line in lines], Lines()
+    storage, at, step = optuna.storages.JournalStorage(memory), 0, max(1, len(lines))
+    while at < len(operations):  # many at once, and fewer where one of them is wrong
+        some, good = operations[at : at + step], len(memory.logs)
         try:
-            memory.logs.append(json.loads(line))
+            memory.logs += [each for each in some if each is not None]
             storage.get_all_studies()
-            good += 1
-            yield memory.logs[-1]
+            found, step = some, 2 * step
         except (*UNREADABLE, AttributeError, RecursionError):
             del memory.logs[good:]
             storage = optuna.storages.JournalStorage(memory)
-            yield None
+            found, step = [None] if len(some) == 1 else [], max(1, len(some) // 2)
+        yield from found
+        at += len(found)
+
+
+def _operation(line: bytes) -> dict[str, Any] | None:
+    """A line as what it may mean; None where it is no JSON object."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _salvage_journal(path: Path, fresh: Path) -> tuple[int, int]:

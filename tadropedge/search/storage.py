@@ -61,7 +61,7 @@ def open_storage(storage: Storage, *, alone: bool = False) -> optuna.storages.Ba
             backend = JournalFileBackend(str(path), Flock(path))
             if alone:
                 ALONE.add(backend)
-            return optuna.storages.JournalStorage(backend)
+            return _replay(path, backend)
         if not path.exists():
             _create(path)
         url = str(storage) if isinstance(storage, str) and "://" in storage else sqlite_url(path)
@@ -75,7 +75,7 @@ def _create(path: Path) -> None:
         base = optuna.storages.RDBStorage(sqlite_url(draft))
         base.remove_session()
         base.engine.dispose()
-        with suppress(FileExistsError, NotImplementedError, PermissionError):  # no file system has all of it
+        with suppress(OSError, NotImplementedError):  # it is there, or the file system has no links: made in place then
             os.link(draft, path)
             sync_folder(path.parent)
     finally:
@@ -115,6 +115,9 @@ def check_storage(storage: Storage) -> None:
             return
         check_file(path)
         check_writable(path.parent)
+        if path.is_file():
+            with path.open("r+b"):
+                pass  # it can be written, too
 
 
 def sqlite_url(path: Path) -> str:
@@ -154,7 +157,9 @@ def check_file(path: Path) -> None:
     if not path.exists() or not path.is_file() or path.stat().st_size == 0:
         return  # a folder, for one, which SQLite refuses
     if path.suffix == ".journal":
-        _check_journal(path)
+        lock = Flock(path)  # which cuts off half a line
+        lock.acquire()
+        lock.release()
         return
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -177,17 +182,18 @@ def check_file(path: Path) -> None:
         raise damaged(path, " ".join(fault.split()))
 
 
-def _check_journal(path: Path) -> None:
-    """Cut off half a line at the end, which an interrupted process left, and replay the rest."""
-    lock = Flock(path)
-    lock.acquire()
-    lock.release()
-    from tadropedge.search.recover import replayed
+def _replay(path: Path, backend: JournalFileBackend) -> optuna.storages.JournalStorage:
+    """A journal as a storage; if Optuna cannot read it, the first line that is wrong is named."""
+    try:
+        return optuna.storages.JournalStorage(backend)
+    except OSError:
+        raise
+    except Exception as error:  # Optuna checks operations with assert, or not at all
+        from tadropedge.search.recover import replayed
 
-    lines = path.read_bytes().splitlines()
-    wrong = next((number for number, line in enumerate(replayed(lines), 1) if line is None), None)
-    if wrong is not None:
-        raise damaged(path, f"line {wrong} is no operation of Optuna")
+        lines = path.read_bytes().splitlines()
+        wrong = next((number for number, line in enumerate(replayed(lines), 1) if line is None), len(lines))
+        raise damaged(path, f"line {wrong} is no operation of Optuna") from error
 
 
 def damaged(path: Path, fault: str) -> TadropedgeError:

@@ -25,9 +25,9 @@ from tadropedge.fingerprint import VERSION, fingerprint
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.search.storage import Storage as Storage
 from tadropedge.search.storage import check_storage as check_storage
+from tadropedge.search.storage import file_of, reading, told
 from tadropedge.search.storage import open_storage as open_storage
 from tadropedge.search.storage import opened as opened
-from tadropedge.search.storage import reading, told
 from tadropedge.training.config import METRICS, Outcome, Trial, plug_ins
 from tadropedge.typed import Count, build
 
@@ -145,7 +145,12 @@ take the old setting, or another name or storage
             else:
                 damaged.append(str(stored.number))
         if damaged:
-            log.warning("trials %s of study %r are damaged and do not count", ", ".join(damaged), self.name)
+            log.warning(
+                "trials %s of study %r are damaged and do not count; tadropedge recover '%s' removes them",
+                ", ".join(damaged),
+                self.name,
+                file_of(self.storage),
+            )
 
     def holds(self, index: int, trial: Trial) -> bool:
         """Whether ``index`` is finished; if so, it must have been this very trial."""
