@@ -92,7 +92,11 @@ def torture() -> str:
     if not present("torture.json"):
         return NOTHING_YET
     rows = body("torture.json", "{tries}", "{tried:,}", "{behaved:,}")
-    return page(("attack", "tried", "behaved"), rows, (0,), [source("torture.json")])
+    commits = dict.fromkeys(row.get("commit", "") for row in load("torture.json")["rows"])
+    note = source("torture.json").replace(
+        f"commit {load('torture.json')['run']['commit']}", f"commit {', '.join(commits)}"
+    )
+    return page(("attack", "tried", "behaved"), rows, (0,), [note])
 
 
 def calibration() -> str:

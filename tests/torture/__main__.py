@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tadropedge.publish.label import run_label
 from tadropedge.publish.tables import markdown
@@ -33,8 +34,15 @@ def main() -> None:
     print("\n".join(markdown(("attack", "tried", "behaved"), [(r["tries"], r["tried"], r["behaved"]) for r in rows])))
     if given.out:
         run = run_label("cpu", "make torture", time.monotonic() - begun)
-        given.out.write_text(json.dumps({"rows": rows, "run": run}, indent=1) + "\n")
+        given.out.write_text(json.dumps({"rows": _beside(given.out, rows, run), "run": run}, indent=1) + "\n")
     sys.exit(any(row["tried"] > row["behaved"] for row in rows))
+
+
+def _beside(out: Path, rows: list[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows in order, each with its commit; sections that were not run keep those of the file."""
+    before = json.loads(out.read_text())["rows"] if out.exists() else []
+    found = {row["section"]: row for row in before} | {row["section"]: {**row, "commit": run["commit"]} for row in rows}
+    return [found[section] for section in SECTIONS if section in found]
 
 
 def _section(section: str, size: int, jobs: int) -> dict[str, object]:

@@ -42,7 +42,7 @@ BASE = {
 }
 VALUES = {"storage": STORAGES, "nodes": FILES, "out": FOLDERS, "folder": FILES, "data_root": FILES}
 FINE = {  # odd, but legal
-    "seed": {"-1", HUGE, f"-{HUGE}", str(2**63), str(-(2**63) - 1)},
+    "seed": {str(2**63)},
     "data_root": set(FILES),
 }
 PLUGINS = {"raises": "raise RuntimeError('two\\nlines')", "leaves": "raise SystemExit(0)", "broken": "def ("}
@@ -87,8 +87,8 @@ ODD_FOLDERS = ("q?a=1", "p%41", " a ", "-x", "~nobody/x", "ü", "a'b\"c", "x" * 
 FINE_LINES = (
     "train karate --epochs 1 --keep-prob 0", "train karate --epochs 1 --keep-prob 1", "train KARATE --epochs 1",
     "train karate --epochs 1 --dropout 0", "train karate --epochs 1 --weight-decay 0",
-    "train karate --epochs 1 --seed -1",
-    f"train karate --epochs 1 --seed {2**63}", f"weights karate --no-figures --seed {HUGE}", "weights karate --explain",
+    f"train karate --epochs 1 --seed {2**64 - 1}",
+    f"train karate --epochs 1 --seed {2**63}", f"weights karate --no-figures --seed {2**64 - 1}", "weights karate --explain",
     "train karate --epochs 1 --data-root nowhere", "--version", "--help", "train --help",
     "train --plugin prints --help",
 )  # fmt: skip
