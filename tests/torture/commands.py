@@ -88,7 +88,8 @@ FINE_LINES = (
     "train karate --epochs 1 --keep-prob 0", "train karate --epochs 1 --keep-prob 1", "train KARATE --epochs 1",
     "train karate --epochs 1 --dropout 0", "train karate --epochs 1 --weight-decay 0",
     f"train karate --epochs 1 --seed {2**64 - 1}",
-    f"train karate --epochs 1 --seed {2**63}", f"weights karate --no-figures --seed {2**64 - 1}", "weights karate --explain",
+    f"train karate --epochs 1 --seed {2**63}", f"weights karate --no-figures --seed {2**64 - 1}",
+    "weights karate --explain",
     "train karate --epochs 1 --data-root nowhere", "--version", "--help", "train --help",
     "train --plugin prints --help",
 )  # fmt: skip
