@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from torture import process
 from typer.testing import CliRunner
 
 import tadropedge
-from tadropedge.cli import app
+from tadropedge.cli import app, progress
 from tadropedge.cli.options import load_plugins
 from tadropedge.cli.progress import live_progress, plain_log
 from tadropedge.data import load_dataset
@@ -255,6 +256,26 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     assert err.splitlines()[0] == "search: 12 of 12"  # the search was finished before the kill and is not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
+
+
+def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_asked", [])
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        progress.stop_on_signals()
+        with (
+            pytest.raises(typer.Exit) as ended,
+            progress.live_progress(True, kept="finished trials are kept") as report,
+        ):
+            report("search", 0, 2)
+            with suppress(KeyboardInterrupt):  # as some modules do while they are imported
+                signal.raise_signal(signal.SIGTERM)
+            report("search", 1, 2)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert ended.value.exit_code == 130
+    assert "stopped; finished trials are kept" in capsys.readouterr().err
 
 
 # -- start-up -----------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ Nothing here imports torch, or anything else that is slow, before a command runs
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -14,7 +13,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
-from tadropedge.cli.progress import command_line
+from tadropedge.cli.progress import command_line, stop_on_signals
 from tadropedge.cli.recover import recover_command
 from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
@@ -62,7 +61,7 @@ def run() -> None:
     reserve = None
     try:
         reserve = bytearray(RESERVE)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        stop_on_signals()
         _check_words(sys.argv[1:])
         code = app(standalone_mode=len(sys.argv) < 2)  # which shows the help
         sys.stdout.flush()

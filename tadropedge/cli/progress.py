@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,32 @@ def command_line() -> str:
     return without_password(shlex.join(["tadropedge", *sys.argv[1:]]))
 
 
+_asked: list[int] = []  # signals that asked this process to end
+
+
+def stop_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM end the command; what is finished is kept.
+
+    A library that is being imported may swallow the interruption, so the next report of progress repeats it.
+    """
+
+    def stop(number: int, _: object) -> None:
+        _asked.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _heard(report: Report) -> Report:
+    def reported(phase: str, done: int, total: int) -> None:
+        report(phase, done, total)
+        if _asked:
+            raise KeyboardInterrupt
+
+    return reported
+
+
 @contextmanager
 def live_progress(quiet: bool, kept: str = "") -> Iterator[Report]:
     """A live display with the time left on a terminal, a line now and then elsewhere, nothing with ``--json``.
@@ -30,12 +57,12 @@ def live_progress(quiet: bool, kept: str = "") -> Iterator[Report]:
     """
     try:
         if quiet:
-            yield lambda phase, done, total: None
+            yield _heard(lambda phase, done, total: None)
         elif sys.stderr.isatty():
             with _display() as report:
-                yield report
+                yield _heard(report)
         else:
-            yield plain_log()
+            yield _heard(plain_log())
     except KeyboardInterrupt:
         if not kept:
             raise
