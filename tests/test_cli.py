@@ -259,6 +259,13 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
 
 
 def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys):
+    def swallow():
+        with progress.live_progress(True, kept="finished trials are kept") as report:
+            report("search", 0, 2)
+            with suppress(KeyboardInterrupt):  # as some modules do while they are imported
+                signal.raise_signal(signal.SIGTERM)
+            report("search", 1, 2)
+
     monkeypatch.setattr(progress, "_asked", [])
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
