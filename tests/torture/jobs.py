@@ -124,7 +124,8 @@ def _database(path: Path) -> list[str]:
     connection = sqlite3.connect(path)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return [re.sub(r"'\d{4}-\d\d-\d\d [\d:.]+'", "DATE", line) for line in connection.iterdump()]
+        lines = (line for line in connection.iterdump() if not line.startswith('INSERT INTO "tadropedge_claims"'))
+        return [re.sub(r"'\d{4}-\d\d-\d\d [\d:.]+'", "DATE", line) for line in lines]  # a dead one's claims are free
     finally:
         connection.close()
 
