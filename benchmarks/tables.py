@@ -92,10 +92,9 @@ def torture() -> str:
     if not present("torture.json"):
         return NOTHING_YET
     rows = body("torture.json", "{tries}", "{tried:,}", "{behaved:,}")
-    commits = dict.fromkeys(row.get("commit", "") for row in load("torture.json")["rows"])
-    note = source("torture.json").replace(
-        f"commit {load('torture.json')['run']['commit']}", f"commit {', '.join(commits)}"
-    )
+    run, commits = load("torture.json")["run"], dict.fromkeys(row["commit"] for row in load("torture.json")["rows"])
+    place = f"commit {', '.join(commits)}, {run['machine']}, torch {run['versions']['torch']}"
+    note = f"[torture.json](results/benchmarks/torture.json), by `make torture`: {place}"
     return page(("attack", "tried", "behaved"), rows, (0,), [note])
 
 
