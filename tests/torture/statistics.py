@@ -16,7 +16,7 @@ from tadropedge.comparison.paired import ALPHA, deciding_p_values, holm
 from tadropedge.comparison.statistics import judge, verdict
 from torture import Case
 
-TRIES = "equal methods and degenerate accuracies in front of the judge"
+TRIES = "false alarms of the verdict, and degenerate accuracies"
 
 COMPARISONS = 4000
 SEEDS, METHODS = (5, 6, 10, 20, 50), (1, 3, 8)
