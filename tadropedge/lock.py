@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.atomic import is_running
-from tadropedge.errors import TadropedgeError, without_password
+from tadropedge.errors import TadropedgeError, reason, without_password
 
 try:
     import fcntl
@@ -164,11 +164,9 @@ def _writable(folder: Path) -> Iterator[None]:
     except TadropedgeError:
         raise
     except (OSError, ValueError) as error:
-        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = "the disk is full" if full else getattr(error, "strerror", None) or str(error)
         shown = ascii(str(folder))[1:-1] if isinstance(error, ValueError) else str(folder)
         shown = shown if len(shown) < 200 else f"{shown[:200]}…"
-        raise TadropedgeError(f"cannot write into the folder '{shown}': {reason}") from error
+        raise TadropedgeError(f"cannot write into the folder '{shown}': {reason(error)}") from error
 
 
 def _check_targets(folder: Path, targets: tuple[str, ...]) -> None:
