@@ -22,7 +22,7 @@ from tadropedge.paper import reproduce as driver
 from tadropedge.paper.document import as_plain, flattened, parse_document, read_document, write_document
 from tadropedge.paper.item import Item, Verdict
 from tadropedge.paper.items import components, table2
-from tadropedge.paper.report import MARKS, report
+from tadropedge.paper.report import LISTS, MARKS, report
 from tadropedge.paper.reproduce import Run, reproduce
 from tadropedge.training.laboratory import Laboratory
 
@@ -82,7 +82,8 @@ def test_a_folder_holds_document_tables_pictures_page_and_readme(finished):
     document = json.loads((finished / "results.json").read_text())
     assert list(document) == ["table1", "table2", "convergence", "verdicts", "notes", "figures", "run"]
     for name in ("table1", "table2", "convergence"):
-        assert all(set(verdict) == {"claim", "status", "reason"} for verdict in document["verdicts"][name])
+        members = {"claim", "status", "reason", "own", "printed", "measured", "where"}
+        assert all(set(verdict) == members for verdict in document["verdicts"][name])
         run = document["run"][name]
         assert {"seconds", "commit", "machine", "device", "preset", "fingerprint", "versions", "seed"} <= set(run)
         assert all((finished / "figures" / file).exists() for file in document["figures"][name])
@@ -103,10 +104,11 @@ def test_the_page_and_the_readme_hold_every_verdict(finished):
     claims = (finished / "claims.md").read_text()
     for name, entry in read_document(finished / "results.json").items():
         for verdict in entry.verdicts:
-            for words in (verdict.claim, verdict.status, verdict.reason):
+            for words in (verdict.claim, verdict.word, verdict.reason, verdict.printed or "", verdict.measured or ""):
                 assert words in page.text
                 assert words in claims
-            section = readme.split(f"## {MARKS[verdict.status]} ")[1].split("\n## ")[0]
+            mine = readme.split(f"\n## {LISTS[verdict.own]}\n")[1].split("\n## ")[0]
+            section = mine.split(f"### {MARKS[verdict.status]} ")[1].split("\n### ")[0]
             [mine] = [line for line in section.splitlines() if line.startswith(f"* **{name}**: ")]
             assert all(half in mine for half in verdict.claim.split(": ", 1))
         for note in entry.notes:

@@ -78,12 +78,12 @@ def show_verdicts(document: Document, as_json: bool, *lines: str) -> None:
     from tadropedge.paper.document import as_plain
     from tadropedge.paper.item import STATUSES
 
-    styles = dict(zip(STATUSES, ("bold blue", "bold dark_orange3", "bold magenta"), strict=True))
+    styles = dict(zip(STATUSES, ("bold blue", "bold cyan", "bold dark_orange3", "bold magenta"), strict=True))
 
     def words() -> Iterator[RenderableType]:
         for name, entry in document.items():
             for verdict in entry.verdicts:
-                yield Text(f"{name}: {verdict.status}", style=styles[verdict.status])
+                yield Text(f"{name}: {verdict.word}", style=styles[verdict.status])
                 yield from (Padding(Text(part), (0, 0, 0, 2)) for part in (verdict.claim, verdict.reason))
 
     show(as_plain(document), as_json, chain(words(), lines))

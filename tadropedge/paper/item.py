@@ -11,32 +11,52 @@ import optuna
 
 from tadropedge.data import load_dataset
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import lookup
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, T
 from tadropedge.publish.tables import Table as Table
 from tadropedge.search.study import open_storage
 
-REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "not reproduced", "cannot be as stated"
-STATUSES = dict.fromkeys((REPRODUCED, NOT_REPRODUCED, IMPOSSIBLE))
+REPRODUCED, PARTLY, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "partly", "not reproduced", "cannot be as stated"
+STATUSES = dict.fromkeys((REPRODUCED, PARTLY, NOT_REPRODUCED, IMPOSSIBLE))
+# The answers to our own questions, which the paper does not ask.
+ANSWERS = dict(zip(STATUSES, ("yes", "partly", "no", "cannot be asked"), strict=True))
 Cells = Mapping[str, Callable[[T], str]]  # the columns of a table: a heading, and what is shown of a row
 Report = Callable[[str, int, int], None]  # (phase, done, total)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim of the paper, judged: ``reason`` holds the measured numbers beside the printed ones.
+    """One claim of the paper, judged; or a question of our ``own``, answered by the same words.
 
-    >>> Verdict("Cora has 78 components", "reproduced", "78 measured, 78 printed").status
+    ``printed`` is the effect that the paper prints, ``measured`` the interval that was measured here; ``reason`` tells
+    the rest. A claim that holds ``partly`` says ``where`` it holds.
+
+    >>> Verdict("Cora has 78 components", "reproduced", "78 measured", printed="78", measured="78").word
     'reproduced'
+    >>> Verdict("The variance falls", "partly", "", where="for p ≥ 0.3", own=True).word
+    'partly: for p ≥ 0.3'
     """
 
     claim: str
     status: str
     reason: str
+    _: KW_ONLY
+    own: bool = False
+    printed: str | None = None
+    measured: str | None = None
+    where: str | None = None
 
     def __post_init__(self) -> None:
         lookup("status of a verdict", self.status, STATUSES)
+        if (self.status == PARTLY) != bool(self.where):
+            raise TadropedgeError(f"a verdict that is 'partly' says where, and no other does: {self.claim!r}")
+
+    @property
+    def word(self) -> str:
+        """The status as a reader sees it."""
+        said = ANSWERS[self.status] if self.own else self.status
+        return f"{said}: {self.where}" if self.where else said
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from tadropedge.comparison.paired import ALPHA, holm
 from tadropedge.comparison.statistics import Honest, mean_interval, paired_difference
-from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, REPRODUCED, Verdict
+from tadropedge.paper.item import IMPOSSIBLE, NOT_REPRODUCED, PARTLY, REPRODUCED, Verdict
+from tadropedge.paper.recipe import Claim as Claim
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, K, Measured
 from tadropedge.publish.wording import percent, plus_minus, points
@@ -24,20 +25,41 @@ CLEAR = 2.0  # standard errors from zero that a difference must lie to count
 
 Array = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Array
+Holds = bool | str | None
 
 
-def judged(recipe: Recipe, claim: str, holds: bool | None, /, **numbers: object) -> Verdict:
-    """A claim of a recipe that was measured; one that does not hold for None cannot be as stated.
+def judged(recipe: Recipe, claim: str, holds: Holds, /, **numbers: object) -> Verdict:
+    """A claim of a recipe that was measured; None: it cannot be as stated; a text: where it holds.
 
-    >>> claims = {"less": ("2 < {other}", "2 is {by} less than {other}")}
-    >>> recipe = Recipe("x", "", "", "quick", settings={}, claims=claims)
-    >>> judged(recipe, "less", True, other=3, by=1)
-    Verdict(claim='2 < 3', status='reproduced', reason='2 is 1 less than 3')
+    >>> words = Claim(claim="2 < {other}", reason="2 is {by} less than {other}", printed="2 < 4", measured="by {by}")
+    >>> recipe = Recipe("x", "", "", "quick", settings={}, claims={"less": words})
+    >>> found = judged(recipe, "less", True, other=3, by=1)
+    >>> found.claim, found.status, found.reason, found.printed, found.measured
+    ('2 < 3', 'reproduced', '2 is 1 less than 3', '2 < 4', 'by 1')
     >>> judged(recipe, "less", 2 < 1 or None, other=1, by=-1).status
     'cannot be as stated'
+    >>> judged(recipe, "less", "on Mondays", other=1, by=-1).word
+    'partly: on Mondays'
     """
-    words, reason = (recipe.text(template, **numbers) for template in recipe.claims[claim])
-    return Verdict(words, IMPOSSIBLE if holds is None else REPRODUCED if holds else NOT_REPRODUCED, reason)
+    words = recipe.claims[claim]
+    claimed, reason, printed, measured = (
+        recipe.text(getattr(words, name), **numbers) for name in ("claim", "reason", "printed", "measured")
+    )
+    where = holds if isinstance(holds, str) else None
+    status = IMPOSSIBLE if holds is None else PARTLY if where else REPRODUCED if holds else NOT_REPRODUCED
+    return Verdict(
+        claimed, status, reason, own=words.own, printed=printed or None, measured=measured or None, where=where
+    )
+
+
+def where_it_holds(cases: Mapping[str, bool]) -> bool | str:
+    """True if a claim holds in all cases, False if in none, else the names of those where it holds.
+
+    >>> where_it_holds({"Cora": True, "PubMed": True}), where_it_holds({"Cora": True, "PubMed": False})
+    (True, 'Cora')
+    """
+    good = [name for name, holds in cases.items() if holds]
+    return ", ".join(good) if 0 < len(good) < len(cases) else bool(good)
 
 
 def judged_by_laplacian(

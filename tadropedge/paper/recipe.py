@@ -1,14 +1,15 @@
 """A recipe: one TOML file for each table or figure, with its settings, its presets and the printed numbers.
 
 ``[settings]`` holds for both presets; ``[quick]`` and ``[paper]`` add to it or replace parts of it. What the paper
-prints is in ``[published]``. Texts decide nothing: ``[claims]`` holds the words of each verdict and ``[notes]`` what
-stands beside the results (``[notes.PRESET]`` of one preset), with ``{names}`` where settings and numbers go.
+prints is in ``[published]``. Texts decide nothing: ``[claims.NAME]`` holds the words of a verdict, ``own = true`` where
+the question is ours and not the paper's, and ``[notes]`` what stands beside the results (``[notes.PRESET]`` of one
+preset), with ``{names}`` where settings and numbers go.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from importlib import resources
 from typing import Any
@@ -25,6 +26,17 @@ else:
 PRESETS = {"quick": None, "paper": None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The words of a verdict, each a template: see :class:`tadropedge.paper.item.Verdict`."""
+
+    claim: str
+    reason: str
+    printed: str = ""
+    measured: str = ""
+    own: bool = False
+
+
 @dataclass(frozen=True)
 class Recipe:
     """What is run for one item, with the settings of one preset, and what the paper prints."""
@@ -36,7 +48,7 @@ class Recipe:
     _: KW_ONLY
     settings: Mapping[str, Any]
     published: Mapping[str, Any] = field(default_factory=dict)
-    claims: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name: the claim, and the reason
+    claims: Mapping[str, Claim] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     effort: str = ""  # how much is trained
 
@@ -81,5 +93,6 @@ def load_recipe(name: str, preset: str) -> Recipe:
     settings = {**content.get("settings", {}), **content.get(preset, {})}
     notes = content.get("notes", {})
     own = {name: note for name, note in notes.items() if name not in PRESETS} | notes.get(preset, {})
-    parts = {part: content[part] for part in ("title", "claim", "published", "claims", "effort") if part in content}
-    return Recipe(name=name, preset=preset, settings=settings, notes=own, **parts)
+    claims = {name: Claim(**words) for name, words in content.get("claims", {}).items()}
+    parts = {part: content[part] for part in ("title", "claim", "published", "effort") if part in content}
+    return Recipe(name=name, preset=preset, settings=settings, notes=own, claims=claims, **parts)

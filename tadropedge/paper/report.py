@@ -9,17 +9,21 @@ from typing import Any
 
 from tadropedge.atomic import write_atomic
 from tadropedge.paper.document import Document, Entry, flattened
-from tadropedge.paper.item import STATUSES, Table, Verdict
+from tadropedge.paper.item import ANSWERS, STATUSES, Table, Verdict
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
 from tadropedge.paper.rows import Row
 from tadropedge.publish.page import embedded, render, run_lines
 from tadropedge.publish.tables import markdown
-from tadropedge.publish.wording import shown
+from tadropedge.publish.wording import NOTHING, shown
 
-MARKS = dict(zip(STATUSES, ("✔", "✘", "⚠"), strict=True))
-HEADINGS = dict(zip(STATUSES, ("What holds", "What does not", "What cannot be as stated"), strict=True))
-CLASSES = dict(zip(STATUSES, ("holds", "fails", "impossible"), strict=True))
+MARKS = dict(zip(STATUSES, ("✔", "◐", "✘", "⚠"), strict=True))
+HEADINGS = dict(
+    zip(STATUSES, ("What holds", "What holds in part", "What does not", "What cannot be as stated"), strict=True)
+)
+CLASSES = dict(zip(STATUSES, ("holds", "partly", "fails", "impossible"), strict=True))
+LISTS = {False: "The paper's claims", True: "Our own questions"}
+JUDGED = ("item", "claim", "verdict", "printed", "measured", "why")
 RUN = ("item", "what", "seed", "seconds", "where", "commit")
 LONGEST = 60  # rows of a table that is not folded away
 
@@ -37,15 +41,11 @@ def readme(document: Document) -> str:
     >>> readme({}).splitlines()[0]
     '# The paper, reproduced'
     """
-    told = {
-        status: {name: words for name, entry in document.items() if (words := _claims(entry.verdicts, status))}
-        for status in STATUSES
-    }
     return render(
         "paper/readme.md.j2",
-        counts=_counts([verdict for entry in document.values() for verdict in entry.verdicts]),
+        counts=_both_counts(document),
         quick=any(entry.run.get("quick") for entry in document.values()),
-        sections=[(MARKS[status], HEADINGS[status], found) for status, found in told.items() if found],
+        lists={heading: _sections(document, own) for own, heading in LISTS.items()},
         runs=markdown(RUN, [_run(name, entry) for name, entry in document.items()], left=range(len(RUN))),
     )
 
@@ -56,14 +56,12 @@ def claims(document: Document) -> str:
     >>> claims({}).splitlines()[0]
     '# Every claim, judged'
     """
-    rows = [
-        (name, verdict.claim, f"{MARKS[verdict.status]} {verdict.status}", verdict.reason)
-        for name, entry in document.items()
-        for verdict in entry.verdicts
-    ]
-    table = markdown(("item", "claim", "verdict", "why"), rows, left=range(4))
+    lists = {
+        heading: markdown(JUDGED, [_judged(name, verdict) for name, verdict in _verdicts(document, own)], left=range(6))
+        for own, heading in LISTS.items()
+    }
     notes = {name: [" ".join(note.split()) for note in entry.notes] for name, entry in document.items() if entry.notes}
-    return render("paper/claims.md.j2", table=table, notes=notes)
+    return render("paper/claims.md.j2", counts=_both_counts(document), lists=lists, notes=notes)
 
 
 def report(document: Document, figures: Path) -> str:
@@ -71,7 +69,7 @@ def report(document: Document, figures: Path) -> str:
     return render(
         "paper/report.html.j2",
         heading="The paper, reproduced",
-        counts=_counts([verdict for entry in document.values() for verdict in entry.verdicts]),
+        counts=_both_counts(document),
         quick=[name for name, entry in document.items() if entry.run.get("quick")],
         items=[_item(name, entry, figures) for name, entry in document.items()],
         longest=LONGEST,
@@ -86,8 +84,11 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "claim": recipe.claim,
         "cells": entry.run.get("cells", ""),
         "complete": entry.complete,
-        "counts": [counted for counted in _counts(entry.verdicts) if counted[-1]],
-        "verdicts": [(v.claim, v.status, CLASSES[v.status], v.reason) for v in entry.verdicts],
+        "counts": {words: [one for one in counts if one[-1]] for words, counts in _both_counts({name: entry}).items()},
+        "verdicts": {
+            heading: [(verdict, CLASSES[verdict.status]) for verdict in entry.verdicts if verdict.own == own]
+            for own, heading in LISTS.items()
+        },
         "pictures": [(path.name, embedded(path)) for path in (figures / file for file in entry.figures)],
         "tables": _tables(name, entry.rows),
         "notes": entry.notes,
@@ -96,9 +97,36 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
     }
 
 
-def _counts(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
-    """How many claims have each status, with its class on the page."""
-    return [(status, CLASSES[status], sum(v.status == status for v in verdicts)) for status in STATUSES]
+def _verdicts(document: Document, own: bool) -> list[tuple[str, Verdict]]:
+    """The claims of the paper, or our own questions, each with the name of its item."""
+    return [(name, verdict) for name, entry in document.items() for verdict in entry.verdicts if verdict.own == own]
+
+
+def _judged(name: str, verdict: Verdict) -> tuple[str, ...]:
+    """A line of ``claims.md``."""
+    word = f"{MARKS[verdict.status]} {verdict.word}"
+    return name, verdict.claim, word, verdict.printed or NOTHING, verdict.measured or NOTHING, verdict.reason
+
+
+def _sections(document: Document, own: bool) -> list[tuple[str, str, dict[str, list[str]]]]:
+    """What holds, what does not and so on: a mark, a heading, and the claims of each item."""
+    sections = []
+    for status in STATUSES:
+        told = {name: _claims([v for v in entry.verdicts if v.own == own], status) for name, entry in document.items()}
+        if found := {name: words for name, words in told.items() if words}:
+            sections.append((MARKS[status], HEADINGS[status], found))
+    return sections
+
+
+def _both_counts(document: Document) -> dict[str, list[tuple[str, str, int]]]:
+    """Claims of the paper and questions of our own: how many have each word, with its class on the page."""
+    counts = {}
+    for own, heading in LISTS.items():
+        statuses = [verdict.status for _, verdict in _verdicts(document, own)]
+        words = ANSWERS if own else {status: status for status in STATUSES}
+        if statuses:
+            counts[heading] = [(words[one], CLASSES[one], statuses.count(one)) for one in STATUSES]
+    return counts
 
 
 def _tables(name: str, rows: Sequence[Row]) -> list[Table]:
@@ -134,7 +162,8 @@ def _claims(verdicts: Sequence[Verdict], status: str) -> list[str]:
     >>> _claims([Verdict(claim, "reproduced", "") for claim in said], "reproduced")
     ['It holds: at 3 · at 5', 'Cora · PubMed: it is there', 'And more']
     """
-    halves = [_halves(" ".join(verdict.claim.split())) for verdict in verdicts if verdict.status == status]
+    said = [f"{v.claim} (where: {v.where})" if v.where else v.claim for v in verdicts if v.status == status]
+    halves = [_halves(" ".join(claim.split())) for claim in said]
     return [": ".join(filter(None, pair)) for pair in _together(_together(halves, 0), 1)]
 
 

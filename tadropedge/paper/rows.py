@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -67,7 +67,11 @@ class Row:
     >>> Speed.of({"car": "red", "speed": "high", "speed_error": 1}, "cars[0]")
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: cars[0].speed must be a number, got 'high'
+
+    ``commit`` names what was at work when the numbers of the row were measured or trained, several in order.
     """
+
+    commit: Annotated[str | None, OPTIONAL] = field(default=None, kw_only=True)
 
     def columns(self) -> dict[str, Any]:
         """The values by the names of their columns."""
