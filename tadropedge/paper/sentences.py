@@ -101,7 +101,7 @@ def _as_large(rows: Sequence[Result], dataset: str, recipe: Recipe) -> Verdict:
 
     numbers = {
         "name": title(dataset),
-        "effect": ", ".join(f"{points(printed_mean(mine))} {over}" for over, mine in found.items()),
+        "effect": ", ".join(f"{points(printed_mean(mine))} points {over}" for over, mine in found.items()),
         "interval": ", ".join(f"{over} {_each(mine, _at_best)}" for over, mine in found.items()),
         "means": _minus_printed(rows),
     }
@@ -125,6 +125,12 @@ def _each(found: Found, words: Callable[[Found], str]) -> str:
 def _with_one(found: Found, holds: Callable[[Found], bool]) -> bool:
     """Whether something holds with one of the Laplacians: the paper does not say which it used."""
     return any(holds(mine) for mine in grouped(found, lambda one: one.laplacian).values())
+
+
+def _laplacians(found: Found, holds: Callable[[Found], bool]) -> bool | str:
+    """Whether something holds with all Laplacians, with none, or with which."""
+    groups = grouped(found, lambda one: f"{one.laplacian} Laplacian").items()
+    return where_it_holds({laplacian: holds(mine) for laplacian, mine in groups})
 
 
 def _at_best(found: Found) -> str:
@@ -179,7 +185,7 @@ def _lower_layers(rows: Sequence[Result], recipe: Recipe) -> list[Verdict]:
     for mine in backbones.values():
         shallow, *_, deep = sorted(mine, key=lambda one: one.network) * 2  # one alone is compared with itself
         found += [shallow.minus(deep)] if len(mine) > 1 else []
-    at_best = _of_best(recipe, "lower-layers", _with_one(found, _surely_at_best), found)
+    at_best = _of_best(recipe, "lower-layers", _laplacians(found, _surely_at_best), found)
     return [at_best, _of_fresh(recipe, "lower-layers-honestly", found)]
 
 
@@ -191,7 +197,12 @@ def _cdf_in_more_cases(rows: Sequence[Result], recipe: Recipe) -> Verdict:
         {laplacian: _wins(mine, value) for laplacian, mine in groups.items()}
         for value in (lambda row: row.paper_protocol.best_test, lambda row: row.honest.mean)
     )
-    holds = any(wins["cdf"] > max(count for name, count in wins.items() if name != "cdf") for wins in best.values())
+    holds = where_it_holds(
+        {
+            f"{laplacian} Laplacian": wins["cdf"] > max(count for name, count in wins.items() if name != "cdf")
+            for laplacian, wins in best.items()
+        }
+    )
     said, honest = (
         "; ".join(f"{_counts(wins)} ({laplacian})" for laplacian, wins in found.items()) for found in (best, fresh)
     )
@@ -217,10 +228,10 @@ def _placed(found: Found) -> str:
 
 
 def _everywhere(found: Found) -> bool | str:
-    """Whether the best trials are above in every cell, or surely on average, with one of the Laplacians."""
-    if _with_one(found, lambda mine: all(one.best > 0 for one in mine)):
-        return True
-    return f"on average; {_each(found, _placed)}" if _with_one(found, _surely_at_best) else False
+    """Whether the best trials are above in every cell, or else surely on average."""
+    everywhere = _laplacians(found, lambda mine: all(one.best > 0 for one in mine))
+    on_average = _with_one(found, _surely_at_best)
+    return everywhere or (f"on average; {_each(found, _placed)}" if on_average else False)
 
 
 def _of_best(recipe: Recipe, claim: str, holds: bool | str, found: Found) -> Verdict:
@@ -238,7 +249,7 @@ def _of_best(recipe: Recipe, claim: str, holds: bool | str, found: Found) -> Ver
 def _of_fresh(recipe: Recipe, claim: str, found: Found) -> Verdict:
     """A verdict on the mean over fresh seeds and splits."""
     numbers = {"effect": points(printed_mean(found)), "interval": _each(found, _on_fresh)}
-    return judged(recipe, claim, _with_one(found, _surely_on_fresh), **numbers)
+    return judged(recipe, claim, _laplacians(found, _surely_on_fresh), **numbers)
 
 
 def _surely(rows: Sequence[Result], reference: str, recipe: Recipe) -> Verdict:
@@ -265,7 +276,7 @@ def _surely(rows: Sequence[Result], reference: str, recipe: Recipe) -> Verdict:
         "rejections": sum(gap.sign != 0 for gap in near.values()),
         "widest": 100 * max(widths, default=math.nan),
     }
-    holds = _with_one(found, lambda mine: all(near[one.key].sign > 0 for one in mine))
+    holds = _laplacians(found, lambda mine: all(near[one.key].sign > 0 for one in mine))
     return judged(recipe, "honestly", holds, **numbers)
 
 

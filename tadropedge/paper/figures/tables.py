@@ -78,13 +78,13 @@ def differences(rows: Sequence[Result], printed: Mapping[Key, float], dataset: s
     axis.axvline(0, color=QUIET, linewidth=1.1, linestyle=RULE, zorder=1.5)
     _bands(axis, rows, places)
     told = [
-        "points above DropEdge; bar: printed gain; 95 % interval: measured, same budget",
+        "points above DropEdge; bar: printed; interval: measured at the same budget, 95 %",
         "circle: combinatorial Laplacian, diamond: normalised; hollow: null by construction",
-        "blue, orange: better, worse after Holm's correction over three strategies; grey: not,",
-        "though an interval, which is uncorrected, may exclude 0",
+        "blue: better, orange: worse, after Holm's correction over three strategies",
+        "grey: neither, though its interval, which is not corrected, may exclude 0",
         *dict.fromkeys(f"*: the trainings of {TWIN_OF[row.network]}" for row in rows if row.network in TWIN_OF),
     ]
-    axis.set_xlabel("\n".join(told), fontsize=9)
+    figure.supxlabel("\n".join(told), fontsize=9)
     return figure, f"{dataset}: the gain over DropEdge, printed and measured"
 
 
