@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,8 @@ from tadropedge.provenance import commit, machine
 from tadropedge.typed import build, read_json
 
 R = TypeVar("R", bound=Row)
+
+COMMIT = "; commit "  # in front of the commit of a place
 
 log = logging.getLogger("tadropedge")
 
@@ -54,6 +56,15 @@ class Line:
     data: str = ""
     rows: list[dict[str, Any]] | None = None
 
+    @property
+    def commit(self) -> str | None:
+        """What was at work, as :func:`workplace` says it.
+
+        >>> Line(name="cora/0.7", seconds=1.0, place="2 cores; torch 2; commit 0123456789ab").commit
+        '0123456789ab'
+        """
+        return self.place.rpartition(COMMIT)[2] if COMMIT in self.place else None
+
 
 class Journal:
     """Seconds by part and phase, machines, and finished pieces, summed over all runs of an item."""
@@ -63,7 +74,7 @@ class Journal:
         self.path = bench.folder / "studies" / f"{recipe.name}.pieces"
         self.seconds: dict[str, dict[str, float]] = {}
         self.trained_on: list[str] = []  # machine, torch and commit of every run that did some of the work
-        self._pieces: dict[tuple[str, str], list[dict[str, Any]]] = {}  # by name and data
+        self._pieces: dict[tuple[str, str], Line] = {}  # by name and data
         earlier = self.path.with_name(f"{recipe.name}-{recipe.preset}.seconds.json")
         if earlier.exists():
             found = build(Earlier, read_json(earlier), earlier.name)
@@ -81,7 +92,7 @@ class Journal:
     def rows(self, name: str, data: object, kind: type[R], make: Callable[[], Sequence[R]]) -> list[R]:
         """The rows of a piece of work, made where they are not there yet; its name begins with its part (cora/0.7).
 
-        ``data`` is what it is measured on: a piece of other data is made again.
+        ``data`` is what it is measured on: a piece of other data is made again. Each row names the commit that made it.
         """
         found = fingerprint(data=data)[:16]
         if (name, found) not in self._pieces:
@@ -89,7 +100,13 @@ class Journal:
             rows = [row.columns() for row in make()]
             key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed, "data": found}
             self._write({**key, "name": name, **self._lap(), "rows": rows})
-        return [kind.of(row, name, unchecked) for row in self._pieces[name, found]]
+        piece = self._pieces[name, found]
+        return [replace(kind.of(row, name, unchecked), commit=piece.commit) for row in piece.rows or ()]
+
+    def row(self, name: str, data: object, kind: type[R], make: Callable[[], R]) -> R:
+        """A piece that is one row."""
+        (found,) = self.rows(name, data, kind, lambda: [make()])
+        return found
 
     def start(self) -> None:
         """What went by until now counts for nothing."""
@@ -126,7 +143,7 @@ class Journal:
             piece = part, line.data
             if not mine or piece in self._pieces:
                 return
-            self._pieces[piece] = line.rows
+            self._pieces[piece] = line
             part = part.partition("/")[0]
         elif line.preset != self.bench.recipe.preset:
             return
@@ -138,7 +155,7 @@ class Journal:
 
 def workplace(device: str) -> str:
     """Machine, torch and commit: where numbers come from."""
-    return f"{machine(device)}; torch {torch.__version__}; commit {commit()}"
+    return f"{machine(device)}; torch {torch.__version__}{COMMIT}{commit()}"
 
 
 def _lines(path: Path) -> Iterator[Line]:

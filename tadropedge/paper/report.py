@@ -10,6 +10,7 @@ from typing import Any
 from tadropedge.atomic import write_atomic
 from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import ANSWERS, STATUSES, Table, Verdict
+from tadropedge.paper.journal import COMMIT
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
 from tadropedge.paper.rows import Row
@@ -208,7 +209,7 @@ def _places(places: Sequence[str]) -> str:
     """
     commits: dict[str, list[str]] = {}
     for place in places:
-        machine, _, commit = place.rpartition("; commit ")
+        machine, _, commit = place.rpartition(COMMIT)
         # Runs that differ in the number of threads alone are those of one machine.
         commits.setdefault(re.sub(r", \d+ torch threads", "", machine), []).append(commit)
     return " and ".join(

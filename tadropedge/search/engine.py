@@ -13,6 +13,7 @@ from tadropedge.checks import check_function, check_integer, check_kind, check_l
 from tadropedge.errors import TadropedgeError
 from tadropedge.memory import check_memory
 from tadropedge.method import Method
+from tadropedge.provenance import commit
 from tadropedge.search.claims import PAUSE, Claims
 from tadropedge.search.space import Spaces, check_spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
@@ -111,7 +112,7 @@ def run_jobs(
     progress(done, len(jobs))
     if not missing:
         return
-    claims = Claims.on(jobs[0].ledger.storage)
+    claims, code = Claims.on(jobs[0].ledger.storage), commit()
     while missing:
         # A batch is the unit of work.
         with claims.taken(list(missing), batch) as keys:
@@ -124,7 +125,7 @@ def run_jobs(
                 outcomes = _checked(train([job.trial for job in part]), part)
                 with _uninterrupted():
                     for job, outcome in zip(part, outcomes, strict=True):
-                        job.ledger.write([Finished.of(job.index, outcome, curves)])
+                        job.ledger.write([Finished.of(job.index, outcome, curves, code)])
         missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
         if len(jobs) - len(missing) > done:
             done = len(jobs) - len(missing)
