@@ -14,6 +14,7 @@ from typing import Any
 
 import optuna
 
+from tadropedge import provenance
 from tadropedge.comparison.comparison import LARGEST_BATCH
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.data.dataset import Dataset
@@ -213,9 +214,8 @@ class Search:
 
 
 def commits(runs: Iterable[Finished]) -> str | None:
-    """The commits that made some trainings, in order; None where one of them is not known."""
-    found = {getattr(run, "commit", None) for run in runs}
-    return None if None in found or not found else ", ".join(sorted(filter(None, found)))
+    """The commits that made some trainings, in the order of these; None where none is known."""
+    return provenance.commits(run.commit for run in runs)
 
 
 def rounded(values: Any, digits: int) -> tuple[float | None, ...]:

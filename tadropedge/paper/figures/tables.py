@@ -19,7 +19,7 @@ from tadropedge.publish.wording import counted
 if TYPE_CHECKING:
     from tadropedge.comparison.statistics import Honest
     from tadropedge.paper.cells import Result
-    from tadropedge.paper.items.table2 import Contender
+    from tadropedge.paper.contest import Contender
     from tadropedge.paper.items.table3 import Localized
     from tadropedge.paper.judge import Summary
 
