@@ -141,7 +141,8 @@ def _honestly(kind: str, rows: Sequence[Contender], pairs: Pairs, recipe: Recipe
     found = {row: {rival: pairs[row.row, rival] for rival in rivals} for row in _of_kind(rows, kind)}
     nearest = {row: min(mine, key=lambda rival: mine[rival].difference or 0.0) for row, mine in found.items()}
     said = [
-        f"{row.backbone} ({row.honest_choice.words}) {', '.join(f'{_shown(gap)} to {rival}' for rival, gap in mine.items())}"
+        f"{row.backbone} ({row.honest_choice.words}): "
+        + ", ".join(f"{_shown(gap)} to {rival}" for rival, gap in mine.items())
         for row, mine in found.items()
     ]
     numbers = {
