@@ -23,6 +23,7 @@ STATUSES = dict.fromkeys((REPRODUCED, PARTLY, NOT_REPRODUCED, IMPOSSIBLE))
 ANSWERS = dict(zip(STATUSES, ("yes", "partly", "no", "cannot be asked"), strict=True))
 Cells = Mapping[str, Callable[[T], str]]  # the columns of a table: a heading, and what is shown of a row
 Report = Callable[[str, int, int], None]  # (phase, done, total)
+Again = Callable[[str, Sequence[Row], Callable[[], Sequence[Row]]], None]  # (piece, its rows, how they are made)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class Bench:
     """Where an item is run: its recipe, a folder for what must survive an interruption, a device and the data.
 
     Everything random follows from ``seed``. ``report(phase, done, total)`` shows progress. ``parts`` names the parts
-    to be run of an item that has them; none named is all.
+    to be run of an item that has them; none named is all. Where ``again`` is given, every measurement is finished, and
+    it is shown each of them.
     """
 
     recipe: Recipe
@@ -108,6 +110,7 @@ class Bench:
     seed: int = 0
     report: Report = silent
     parts: tuple[str, ...] = ()
+    again: Again | None = None
 
     def dataset(self, name: str, **options: Any) -> Dataset:
         """A dataset on the device of this run."""
