@@ -107,7 +107,8 @@ def test_a_changed_training_is_found_and_named(folder):
     assert (found.far, found.largest) == (1, pytest.approx(0.25))
     assert not found.agrees
     assert said[0].startswith("convergence: It differs: ")
-    rows = [json.loads(line[17:])["rows"] for line in (folder / "studies" / "convergence.checks").open()]
+    lines = (folder / "studies" / "convergence.checks").read_text().splitlines()
+    rows = [json.loads(line[17:])["rows"] for line in lines]
     changed = [row for some in rows for row in some if row.get("test_accuracy") != row.get("test_accuracy_again")]
     assert [row["index"] for row in changed] == [trial["user_attrs"]["index"]]
 

@@ -15,6 +15,7 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, T
 from tadropedge.publish.tables import Table as Table
+from tadropedge.publish.wording import NOTHING
 from tadropedge.search.study import open_storage
 
 REPRODUCED, PARTLY, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "partly", "not reproduced", "cannot be as stated"
@@ -83,10 +84,15 @@ class Item:
 def table_of(caption: str, rows: Sequence[T], columns: Cells[T]) -> Table:
     """A table with a line for each row; each column has a heading and says what it shows of a row.
 
+    Where rows name the commit that made them, the last column shows it.
+
     >>> table_of("words", ["one", "three"], {"word": str, "letters": lambda word: str(len(word))}).rows
     [['one', '3'], ['three', '5']]
     """
-    return Table(caption, list(columns), [[cell(row) for cell in columns.values()] for row in rows])
+    shown: Cells[T] = columns
+    if any(isinstance(row, Row) and row.commit for row in rows):
+        shown = {**columns, "commit": lambda row: getattr(row, "commit", None) or NOTHING}
+    return Table(caption, list(shown), [[cell(row) for cell in shown.values()] for row in rows])
 
 
 def silent(phase: str, done: int, total: int) -> None:
