@@ -69,9 +69,9 @@ class Line:
 class Journal:
     """Seconds by part and phase, machines, and finished pieces, summed over all runs of an item."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, ending: str = "pieces") -> None:
         self.bench, recipe = bench, bench.recipe
-        self.path = bench.folder / "studies" / f"{recipe.name}.pieces"
+        self.path = bench.folder / "studies" / f"{recipe.name}.{ending}"
         self.seconds: dict[str, dict[str, float]] = {}
         self.trained_on: list[str] = []  # machine, torch and commit of every run that did some of the work
         self._pieces: dict[tuple[str, str], Line] = {}  # by name and data
@@ -96,17 +96,26 @@ class Journal:
         """
         found = fingerprint(data=data)[:16]
         if (name, found) not in self._pieces:
+            if self.bench.again is not None:
+                raise TadropedgeError(f"{name!r} is not in '{self.path}': only what is finished can be measured again")
             self.start()
-            rows = [row.columns() for row in make()]
+            made = [row.columns() for row in make()]
             key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed, "data": found}
-            self._write({**key, "name": name, **self._lap(), "rows": rows})
-        piece = self._pieces[name, found]
-        return [replace(kind.of(row, name, unchecked), commit=piece.commit) for row in piece.rows or ()]
+            self._write({**key, "name": name, **self._lap(), "rows": made})
+        rows = _rows(self._pieces[name, found], kind)
+        if self.bench.again is not None:
+            self.bench.again(name, rows, make)
+        return rows
 
     def row(self, name: str, data: object, kind: type[R], make: Callable[[], R]) -> R:
         """A piece that is one row."""
         (found,) = self.rows(name, data, kind, lambda: [make()])
         return found
+
+    def last(self, name: str, kind: type[R]) -> R | None:
+        """The row of the last piece of this name, whatever it is of."""
+        found = [row for (piece, _), line in self._pieces.items() if piece == name for row in _rows(line, kind)]
+        return found[-1] if found else None
 
     def start(self) -> None:
         """What went by until now counts for nothing."""
@@ -151,6 +160,10 @@ class Journal:
         phases[line.phase] = round(phases.get(line.phase, 0.0) + line.seconds, 3)
         if line.place not in self.trained_on:
             self.trained_on.append(line.place)
+
+
+def _rows(piece: Line, kind: type[R]) -> list[R]:
+    return [replace(kind.of(row, piece.name, unchecked), commit=piece.commit) for row in piece.rows or ()]
 
 
 def workplace(device: str) -> str:

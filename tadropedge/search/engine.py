@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, check_table, check_text
@@ -93,6 +94,23 @@ class Job:
     trial: Trial
 
 
+Look = Callable[[Train, Sequence[Job]], None]
+_look: ContextVar[Look | None] = ContextVar("look", default=None)
+
+
+@contextmanager
+def looking(look: Look) -> Iterator[None]:
+    """In this block :func:`run_jobs` runs nothing: it shows its trainer and its jobs to ``look``.
+
+    So whoever trains through it can be looked at again without knowing of it.
+    """
+    token = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(token)
+
+
 def run_jobs(
     train: Train,
     jobs: Sequence[Job],
@@ -106,6 +124,9 @@ def run_jobs(
     What another process on the same storage is training is waited for; all jobs must be of one storage.
     """
     check_integer("batch", batch, least=1)
+    if (look := _look.get()) is not None:
+        look(train, jobs)
+        return
     progress = progress or _silent
     missing = {(job.ledger.id, job.index): job for job in jobs if not job.ledger.holds(job.index, job.trial)}
     done = len(jobs) - len(missing)
