@@ -115,7 +115,8 @@ def _ends(honest: Honest | Summary) -> Ends:
 @picture
 def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
     """One panel per dataset, one line per row with its depth."""
-    labels = {row.row: f"{row.row}, {counted(row.choice.layers or 0, 'layer')}" for row in rows}
+    layers = {row.row: counted(row.choice.layers, "layer") for row in rows if row.choice.layers is not None}
+    labels = {row.row: ", ".join((row.row, *filter(None, [layers.get(row.row)]))) for row in rows}
     names = list(labels)
     groups = grouped(rows, lambda row: row.dataset)
     figure = Figure(figsize=(WIDTH, 1.6 + 0.36 * len(names)))
@@ -126,11 +127,11 @@ def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
             best = row.accuracy if row.source == "measured" else None
             marks(axis, names.index(row.row), row.printed, best, _ends(row.honest))
         axis.set_title(dataset)
+        axis.tick_params(axis="x", labelsize=9)
     looks = [row.looks for row in rows if row.looks is not None]
     trials = f"the best of {counted(set(looks), 'trial')} each" if looks else "the best trial"
-    figure.supxlabel(
-        f"test accuracy (%); bar: printed; diamond: {trials}\ndot: mean over fresh seeds and splits, 95 %", fontsize=9
-    )
+    told = f"test accuracy (%); bar: printed; diamond: {trials}\ndot: mean over fresh seeds and splits, 95 %"
+    figure.supxlabel(f"{told}; IncepGCN of 3 layers is JKNet of 3 layers", fontsize=9)
     return figure, "TADropEdge, its backbones without it, and its competitors"
 
 
