@@ -24,6 +24,9 @@ from tadropedge.publish.pictures import (
 )
 
 if TYPE_CHECKING:
+    from tadropedge.paper.items.augmentation import Changed
+    from tadropedge.paper.items.edge_errors import Edges
+    from tadropedge.paper.items.eigengap import Choice
     from tadropedge.paper.items.proposition1 import Kind
     from tadropedge.paper.items.theorem1 import Subgraphs
     from tadropedge.paper.items.variance import Spread
@@ -38,6 +41,7 @@ LAPLACIANS: dict[str, dict[str, Any]] = {
     "combinatorial": {"color": PALETTE[0], "marker": "o", "markersize": 4},
     "normalized": {"color": PALETTE[1], "marker": "s", "markersize": 4},
 }
+LEAST = 1e-3  # smaller distances are drawn here
 PLACES = {"inside": (PALETTE[0], "o"), "between": (PALETTE[1], "s"), "as many inside": (PALETTE[2], "^")}
 
 
@@ -150,6 +154,75 @@ def bounds(rows: Sequence[Filters]) -> tuple[Figure, str]:
 
 def _setting(row: Subgraphs) -> str:
     return f"{row.family}, {row.normalization}, p = {row.keep_prob:g}"
+
+
+@picture
+def changed_signals(rows: Sequence[Changed]) -> tuple[Figure, str]:
+    """Left, what the best X' leaves of the change of an output; right, how far it is from X. A dot for each graph."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(row.name for row in rows))}
+    kinds = list(dict.fromkeys(row.normalization for row in rows))
+    figure = Figure(figsize=(WIDTH * 1.5, 1.8 + 0.55 * len(places)))
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axis in (left, right):
+        lines(axis, list(places))
+    for (kind, family), mine in grouped(rows, lambda row: (row.normalization, row.family)).items():
+        number = kinds.index(kind)
+        at = [places[row.name] + 0.22 * (number - 1) for row in mine]
+        looks: dict[str, Any] = {"color": PALETTE[number], "marker": "osD"[number], "markersize": 5, "alpha": 0.7}
+        looks |= {"linestyle": "", "markerfacecolor": PALETTE[number] if family == rows[0].family else "white"}
+        left.plot([100 * row.unexplained for row in mine], at, label=kind if family == rows[0].family else None, **looks)
+        right.plot([max(row.distance, LEAST) for row in mine], at, **looks)
+    left.set(xlabel="left of the change (%)", title="Φ(X'; S) − Φ(X; S')", xlim=(-4, 104))
+    right.axvline(1, color=QUIET, linewidth=1, linestyle=RULE)
+    right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X; right of 1: farther than 0 is")
+    legend(figure, left)
+    hollow = [family for family in dict.fromkeys(row.family for row in rows) if family != rows[0].family]
+    return figure, f"the best X' for Eq. 7, one dot for each graph and p{'; hollow: ' * bool(hollow)}{', '.join(hollow)}"
+
+
+@picture
+def edge_errors(rows: Sequence[Edges]) -> tuple[Figure, str]:
+    """Rank correlations of ‖E‖ of single dropped edges: with their weight, left, and with their smaller degree."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(row.family for row in rows))}
+    figure = Figure(figsize=(WIDTH * 1.5, 1.8 + 0.55 * len(places)))
+    panels = dict(zip(("with_weight", "with_degree"), figure.subplots(1, 2, sharey=True, sharex=True), strict=True))
+    for axis in panels.values():
+        lines(axis, list(places))
+        axis.axvline(0, color=QUIET, linewidth=1)
+    for number, (kind, mine) in enumerate(grouped(rows, lambda row: row.normalization).items()):
+        for what, axis in panels.items():
+            for family, graphs in grouped(mine, lambda row: row.family).items():
+                known = [getattr(row, what) for row in graphs if getattr(row, what) is not None]
+                at = places[family] + 0.22 * (number - 1)
+                looks: dict[str, Any] = {"color": PALETTE[number], "marker": "osD"[number], "linestyle": ""}
+                axis.plot(known, [at] * len(known), **looks, markersize=3, alpha=0.35)
+                if known:
+                    axis.plot([np.mean(known)], [at], **looks, markersize=7, markeredgecolor=INK)
+        panels["with_weight"].plot([], [], color=PALETTE[number], marker="osD"[number], linestyle="", label=kind)
+    panels["with_weight"].set(title="‖E‖ and the weight ω; the paper: right", xlabel="rank correlation", xlim=(-1.05, 1.05))
+    panels["with_degree"].set(title="‖E‖ and the smaller degree", xlabel="rank correlation")
+    legend(figure, panels["with_weight"])
+    return figure, "one edge dropped at a time; small: graphs, large: their mean"
+
+
+@picture
+def choices_of_q(rows: Sequence[Choice], p: float) -> tuple[Figure, str]:
+    """Left, how far both choices of q agree on the order of edges; right, how far keep probabilities differ."""
+    names = [f"{title(row.dataset)}, {row.laplacian}\nq = {row.chosen} for {row.classes} classes" for row in rows]
+    figure = Figure(figsize=(WIDTH * 1.5, 1.6 + 0.5 * len(rows)))
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axis in (left, right):
+        lines(axis, names)
+    at = range(len(rows))
+    left.plot([row.rank_correlation for row in rows], at, "o", color=PALETTE[0], label="rank correlation of all weights")
+    left.plot([row.overlap for row in rows], at, "D", color=PALETTE[3], label="critical edges in common")
+    left.set(xlim=(0, 1.03), title="agreement", xlabel="1: the same")
+    for strategy in ("cutoff", "division", "cdf"):
+        looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "marker": MARKERS[strategy], "linestyle": ""}
+        right.plot([getattr(row, strategy) for row in rows], at, label=strategy, **looks)
+    right.set(xlim=(-0.002, None), title=f"keep probabilities at p = {p:g}", xlabel="mean |difference|")
+    legend(figure, left, right)
+    return figure, "weights with q at the eigengap beside q = classes"
 
 
 @picture
