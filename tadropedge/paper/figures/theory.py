@@ -242,7 +242,7 @@ def distances(rows: Sequence[Kind]) -> tuple[Figure, str]:
     for axis in axes[:, 0]:
         axis.set_ylabel("distance of the first q modes")
     legend(figure, axes[0, 0], fontsize=9)
-    return figure, "solid: measured distance; dotted: bound α + α'"
+    return figure, "solid: measured distance; dotted: bound α + α'; ∞: the bound is infinite"
 
 
 def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
@@ -253,5 +253,8 @@ def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
         axis.errorbar(shares, values, halves, color=colour, marker=marker, markersize=4, label=f"dropped {name}")
         known = [(row.share, row.bound) for row in mine if row.bound is not None]
         axis.plot(*zip(*known, strict=True) if known else ([], []), ":", color=colour, marker=marker, markersize=3)
+        for row in mine:
+            if row.bound is None:  # where the line would go on
+                axis.text(row.share, 0.99, "∞", color=colour, ha="center", va="top", transform=axis.get_xaxis_transform())
     axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="largest there is")
     axis.set_yscale("log")
