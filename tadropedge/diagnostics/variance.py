@@ -50,8 +50,9 @@ def output_variance(
     ``network`` maps a shift operator of T subgraphs to outputs ``[T, N, F_L]``. Subgraph s is drawn with the coins of
     (``seed``, epoch s), so the result does not depend on ``batch``, how many subgraphs are looked at together.
 
-    One pass and no stored outputs (Welford): the distance of each output from the mean of those before it, scaled by
-    (s − 1)/s, is an estimate of the variance by itself. Their mean is the usual unbiased one, their spread its error.
+    One pass, and the outputs of one batch alone are stored (Welford): the distance of each output from the mean of
+    those before it, scaled by (s − 1)/s, is an estimate of the variance by itself. Their mean is the usual unbiased
+    one, their spread its error.
 
     >>> graph = Graph.from_edge_index([[0], [1]])
     >>> row = torch.tensor([[1.0], [0.0]])
@@ -67,7 +68,7 @@ def output_variance(
         raise TadropedgeError(f"seed must be a whole number, got {show(seed, typed=False)}")
     samples = check_integer("samples", samples, least=3)
     batch = check_integer("batch", batch, least=1)
-    mean: Tensor | None = None
+    sums: Tensor | float = 0.0  # of what the subgraphs so far moved
     terms: list[Tensor] = []
     deviations: list[Tensor] = []
     with torch.no_grad():
@@ -76,18 +77,21 @@ def output_variance(
         for start in range(0, samples, batch):
             epochs = range(start, min(start + batch, samples))
             keep = torch.stack([sample_edges(prob, seed=seed, epoch=epoch) for epoch in epochs])
-            outputs = _outputs(network, shift_operator(graph, keep, normalization=normalization))
-            deviations.append((outputs - whole).square().sum(dim=(1, 2)) / outputs.shape[-1])
-            for number, output in zip(epochs, outputs.to(torch.float64), strict=True):
-                if mean is None:
-                    mean = output.clone()
-                    continue
-                step = output - mean
-                terms.append(step.square().sum() * (number / (number + 1) / output.shape[-1]))
-                mean += step / (number + 1)
-    found = torch.stack(terms).cpu()
+            moved = _outputs(network, shift_operator(graph, keep, normalization=normalization)) - whole
+            deviations.append(_size(moved))
+            before = torch.arange(start, epochs.stop, device=moved.device)
+            after = moved.cumsum(dim=0) + sums
+            mean = (after - moved) / before.clamp_min(1)[:, None, None]
+            terms.append(_size(moved - mean) * (before / (before + 1)))
+            sums = after[-1]
+    found = torch.cat(terms)[1:].cpu()  # before the first there is no mean
     error = float(found.std() / len(found) ** 0.5)
     return OutputVariance(float(found.mean()), error, found, torch.cat(deviations).cpu())
+
+
+def _size(outputs: Tensor) -> Tensor:
+    """Σ_i (1/F) Σ_j of the squares, ``[T]`` of outputs ``[T, N, F]``."""
+    return outputs.square().sum(dim=(1, 2)) / outputs.shape[-1]
 
 
 def _outputs(network: Network, shift: ShiftOperator) -> Tensor:

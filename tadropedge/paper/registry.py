@@ -21,7 +21,10 @@ ITEMS = {
     "inverse": "inverse",
     "variance": "variance",
     "theorem1": "theorem1",
+    "augmentation": "augmentation",
+    "edge-errors": "edge_errors",
     "proposition1": "proposition1",
+    "eigengap": "eigengap",
 }
 ALL = "all"
 
@@ -38,7 +41,7 @@ def named_items(name: str) -> list[str]:
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: unknown item of the paper 'tabel1'; choose from table1, table2, table3, \
 datasets, components, fig1, examples, weights, convergence, accuracy-vs-p, inverse, variance, theorem1, \
-proposition1, all (did you mean 'table1'?)
+augmentation, edge-errors, proposition1, eigengap, all (did you mean 'table1'?)
     """
     lookup("item of the paper", name, {**ITEMS, ALL: ALL})
     return list(ITEMS) if name == ALL else [name]

@@ -101,15 +101,20 @@ def trained_taps(
     return found
 
 
+def filtered(layer: Tensor, h: Tensor, shifts: Tensor) -> Tensor:
+    """Σ_k S^k H B_k of signals ``h [..., N, F]`` for operators ``[..., N, N]``, ``[..., N, F']``: no nonlinearity."""
+    power, out = h, h @ layer[:, :, 0].T
+    for k in range(1, layer.shape[-1]):
+        power = shifts @ power
+        out = out + power @ layer[:, :, k].T
+    return out
+
+
 def features(taps: Taps, x: Tensor, shifts: Tensor) -> Tensor:
     """Φ(X; S) of signals ``x [B, N, F]`` for operators ``[D, N, N]``, ``[D, B, N, F_L]``: σ = ReLU, no biases."""
     h = x[None]
     for layer in taps:
-        power, out = h, h @ layer[:, :, 0].T
-        for k in range(1, layer.shape[-1]):
-            power = shifts[:, None] @ power
-            out = out + power @ layer[:, :, k].T
-        h = out.relu()
+        h = filtered(layer, h, shifts[:, None]).relu()
     return h
 
 
@@ -151,8 +156,8 @@ class Movement:
             least_ratio=float(ratio.min()),
             median_ratio=float(np.median(ratio)),
             informative=float((bound < self.trivial).mean()),
-            rank_correlation=_rank_correlation(error, change),
-            rank_correlation_plain=_rank_correlation(plain, change),
+            rank_correlation=rank_correlation(error, change),
+            rank_correlation_plain=rank_correlation(plain, change),
         )
 
 
@@ -203,6 +208,6 @@ def _slopes(taps: Tensor, values: Tensor) -> float:
     return float((taps * k @ values ** k[:, None]).abs().max())
 
 
-def _rank_correlation(first: Array, second: Array) -> float:
+def rank_correlation(first: Array, second: Array) -> float:
     """Spearman's; zero where one of the two is constant."""
     return 0.0 if np.ptp(first) == 0 or np.ptp(second) == 0 else float(spearmanr(first, second).statistic)

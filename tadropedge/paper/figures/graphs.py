@@ -25,7 +25,7 @@ LAPLACIANS: dict[str, dict[str, Any]] = {
     "combinatorial": {"color": PALETTE[0], "linestyle": "-"},
     "normalized": {"color": PALETTE[1], "linestyle": (0, (5, 1.5))},
 }
-FLOOR = 1e-10  # smaller scores are drawn here
+FLOOR = 1e-10  # smaller scores are drawn here, and the picture says how many
 
 
 @picture
@@ -129,6 +129,11 @@ def distributions(curves: Mapping[str, Mapping[str, Array]], gamma: Mapping[str,
         logarithmic.set(title=f"{dataset}: all, logarithmic", yscale="log")
         words, where = f"γ = {gamma[dataset]:g}", logarithmic.get_yaxis_transform()
         logarithmic.text(0.02, gamma[dataset], words, transform=where, va="bottom", fontsize=9)
+        small = " and ".join(f"{(values < FLOOR).mean():.1%} ({laplacian})" for laplacian, values in found.items())
+        logarithmic.text(
+            0.98, 0.02, f"drawn at {FLOOR:g}, but smaller:\n{small}", transform=logarithmic.transAxes, ha="right",
+            va="bottom", fontsize=8, color=QUIET,
+        )  # fmt: skip
     for axis in axes[-1]:
         axis.set_xlabel("pairs (i, j) in order of weight")
     legend(figure, axes[0, 1], ncols=2)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tadropedge.paper.rows import grouped
+from tadropedge.paper.rows import Measured, grouped, title
 from tadropedge.publish.pictures import (
     INK,
     MARKERS,
@@ -24,6 +24,9 @@ from tadropedge.publish.pictures import (
 )
 
 if TYPE_CHECKING:
+    from tadropedge.paper.items.augmentation import Changed
+    from tadropedge.paper.items.edge_errors import Edges
+    from tadropedge.paper.items.eigengap import Choice
     from tadropedge.paper.items.proposition1 import Kind
     from tadropedge.paper.items.theorem1 import Subgraphs
     from tadropedge.paper.items.variance import Spread
@@ -34,44 +37,76 @@ WAYS = {
     "cdf": ("cdf", METHOD_COLOURS["cdf"], "s"),
     "same_budget": ("DropEdge, budget of cdf", PALETTE[4], "D"),
 }
+LAPLACIANS: dict[str, dict[str, Any]] = {
+    "combinatorial": {"color": PALETTE[0], "marker": "o", "markersize": 4},
+    "normalized": {"color": PALETTE[1], "marker": "s", "markersize": 4},
+}
+LEAST = 1e-3  # smaller distances are drawn here
 PLACES = {"inside": (PALETTE[0], "o"), "between": (PALETTE[1], "s"), "as many inside": (PALETTE[2], "^")}
 
 
 @picture
-def variances(rows: Sequence[Spread], what: str, words: str) -> tuple[Figure, str]:
-    """Above, the variance (or deviation) against p; below, how much less it is than DropEdge's."""
-    main = rows[0].normalization
-    groups = grouped((row for row in rows if row.normalization == main), lambda row: row.dataset)
-    figure = Figure(figsize=(WIDTH * 1.5, 6.0))
-    axes = figure.subplots(2, len(groups), sharex=True, squeeze=False)
-    for (upper, lower), (name, mine) in zip(axes.T, groups.items(), strict=True):
-        _panels(upper, lower, mine, what)
-        upper.set_title(name)
-        lower.set_xlabel("keep_prob p")
-    axes[0, 0].set_ylabel(what)
-    axes[1, 0].set_ylabel("less than DropEdge (%)")
-    legend(figure, *axes[:, 0], fontsize=9)
-    return figure, f"{words}, untrained GCN, normalization {main}; bars: 95 %"
+def variances(rows: Sequence[Spread], scripts: Mapping[str, str]) -> tuple[Figure, str]:
+    """The variance of cdf, with both Laplacians, and of DropEdge against p; one line of panels per normalisation."""
+    figure, axes = _grid(rows, scripts, "variance")
+    for place, mine in axes.items():
+        for number, (laplacian, found) in enumerate(_curves(mine).items()):
+            p = [row.keep_prob for row in found]
+            if number == 0:
+                level = [row.variance.dropedge_same_p.value for row in found]
+                place.plot(p, level, color=INK, marker="D", markersize=3, label="DropEdge")
+            values, halves = _bars([row.variance.value for row in found])
+            place.errorbar(p, values, halves, label=f"cdf, {laplacian} Laplacian", **LAPLACIANS[laplacian])
+        place.set_ylim(bottom=0)
+    legend(figure, next(iter(axes)))
+    return figure, "output variance of an untrained GCN; bars: 95 %; bold: as in DropEdge's scripts"
 
 
-def _panels(upper: Axes, lower: Axes, rows: Sequence[Spread], what: str) -> None:
-    for place, (strategy, group) in enumerate(grouped(rows, lambda row: row.strategy).items()):
-        mine = sorted(group, key=lambda row: row.keep_prob)
-        p, found = [row.keep_prob for row in mine], [row.quantity(what) for row in mine]
-        looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "marker": MARKERS[strategy], "markersize": 4}
-        if place == 0:
-            upper.plot(p, [one.dropedge_same_p.value for one in found], "k-", label="DropEdge, same p")
-            level = [one.dropedge_same_budget.value for one in found]
-            upper.plot(p, level, "k:", label=f"DropEdge, budget of {strategy}")
-        upper.plot(p, [one.value.value for one in found], label=strategy, **looks)
-        for how, dashes in (("same_p", "-"), ("same_budget", ":")):
-            less = [one.reduction(how) for one in found]
-            values, halves = [100 * one.value for one in less], [196 * one.error for one in less]
-            label = f"{strategy}, {how.replace('_', ' ')}"
-            lower.errorbar(p, values, halves, linestyle=dashes, label=label, **looks)
-    upper.set_ylim(bottom=0)
-    lower.axhline(0, color=QUIET, linewidth=1)
-    lower.set_ylim(bottom=max(lower.get_ylim()[0], -110))  # far below is far enough
+@picture
+def reductions(rows: Sequence[Spread], what: str, words: str, scripts: Mapping[str, str]) -> tuple[Figure, str]:
+    """By how much cdf has less variance (or deviation) than DropEdge, against p."""
+    figure, axes = _grid(rows, scripts, "less than DropEdge (%)")
+    for place, mine in axes.items():
+        for laplacian, found in _curves(mine).items():
+            p = [row.keep_prob for row in found]
+            for how, face in (("same_p", LAPLACIANS[laplacian]["color"]), ("same_budget", "white")):
+                values, halves = _bars([row.quantity(what).reduction(how) for row in found], 100)
+                looks = {**LAPLACIANS[laplacian], "markerfacecolor": face, "label": f"{how.replace('_', ' ')}, {laplacian}"}
+                place.errorbar(p, values, halves, **{**looks, "linestyle": "-" if how == "same_p" else ":"})
+        place.axhline(0, color=QUIET, linewidth=1)
+        place.set_yscale("symlog", linthresh=100, linscale=2)  # a curve may end far below zero
+        low, high = place.get_ylim()
+        ticks = [tick for tick in (-400, -200, -100, -50, -25, 0, 25, 50, 75) if low <= tick <= high]
+        place.set_yticks(ticks, [f"{tick}" for tick in ticks])
+        place.minorticks_off()
+    legend(figure, next(iter(axes)), ncols=2)
+    return figure, f"{words}: cdf beside DropEdge; bars: 95 %; logarithmic below −100 %"
+
+
+def _grid(rows: Sequence[Spread], scripts: Mapping[str, str], label: str) -> tuple[Figure, dict[Axes, list[Spread]]]:
+    """A panel for each normalisation (line) and dataset (column), with its rows; bold where the scripts have it."""
+    kinds, datasets = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("normalization", "dataset"))
+    figure = Figure(figsize=(WIDTH * 1.5, 1.2 + 2.3 * len(kinds)))
+    panels = figure.subplots(len(kinds), len(datasets), sharex=True, squeeze=False)
+    found = {}
+    for line, kind in zip(panels, kinds, strict=True):
+        for axis, dataset in zip(line, datasets, strict=True):
+            axis.set_title(f"{title(dataset)}, {kind}", fontweight="bold" if scripts.get(dataset) == kind else "normal")
+            found[axis] = [row for row in rows if (row.normalization, row.dataset) == (kind, dataset)]
+        line[0].set_ylabel(label)
+    for axis in panels[-1]:
+        axis.set_xlabel("keep_prob p")
+    return figure, found
+
+
+def _curves(rows: Sequence[Spread]) -> dict[str, list[Spread]]:
+    """The rows of each Laplacian, p rising."""
+    return grouped(sorted(rows, key=lambda row: row.keep_prob), lambda row: row.laplacian)
+
+
+def _bars(found: Sequence[Measured], scale: float = 1) -> tuple[list[float], list[float]]:
+    """Values and halves of their 95 % intervals."""
+    return [scale * one.value for one in found], [1.96 * scale * one.error for one in found]
 
 
 @picture
@@ -122,6 +157,75 @@ def _setting(row: Subgraphs) -> str:
 
 
 @picture
+def changed_signals(rows: Sequence[Changed]) -> tuple[Figure, str]:
+    """Left, what the best X' leaves of the change of an output; right, how far it is from X. A dot for each graph."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(row.name for row in rows))}
+    kinds = list(dict.fromkeys(row.normalization for row in rows))
+    figure = Figure(figsize=(WIDTH * 1.5, 1.8 + 0.55 * len(places)))
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axis in (left, right):
+        lines(axis, list(places))
+    for (kind, family), mine in grouped(rows, lambda row: (row.normalization, row.family)).items():
+        number = kinds.index(kind)
+        at = [places[row.name] + 0.22 * (number - 1) for row in mine]
+        looks: dict[str, Any] = {"color": PALETTE[number], "marker": "osD"[number], "markersize": 5, "alpha": 0.7}
+        looks |= {"linestyle": "", "markerfacecolor": PALETTE[number] if family == rows[0].family else "white"}
+        left.plot([100 * row.unexplained for row in mine], at, label=kind if family == rows[0].family else None, **looks)
+        right.plot([max(row.distance, LEAST) for row in mine], at, **looks)
+    left.set(xlabel="left of the change (%)", title="Φ(X'; S) − Φ(X; S')", xlim=(-4, 104))
+    right.axvline(1, color=QUIET, linewidth=1, linestyle=RULE)
+    right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X; right of 1: farther than 0 is")
+    legend(figure, left)
+    hollow = [family for family in dict.fromkeys(row.family for row in rows) if family != rows[0].family]
+    return figure, f"the best X' for Eq. 7, one dot for each graph and p{'; hollow: ' * bool(hollow)}{', '.join(hollow)}"
+
+
+@picture
+def edge_errors(rows: Sequence[Edges]) -> tuple[Figure, str]:
+    """Rank correlations of ‖E‖ of single dropped edges: with their weight, left, and with their smaller degree."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(row.family for row in rows))}
+    figure = Figure(figsize=(WIDTH * 1.5, 1.8 + 0.55 * len(places)))
+    panels = dict(zip(("with_weight", "with_degree"), figure.subplots(1, 2, sharey=True, sharex=True), strict=True))
+    for axis in panels.values():
+        lines(axis, list(places))
+        axis.axvline(0, color=QUIET, linewidth=1)
+    for number, (kind, mine) in enumerate(grouped(rows, lambda row: row.normalization).items()):
+        for what, axis in panels.items():
+            for family, graphs in grouped(mine, lambda row: row.family).items():
+                known = [getattr(row, what) for row in graphs if getattr(row, what) is not None]
+                at = places[family] + 0.22 * (number - 1)
+                looks: dict[str, Any] = {"color": PALETTE[number], "marker": "osD"[number], "linestyle": ""}
+                axis.plot(known, [at] * len(known), **looks, markersize=3, alpha=0.35)
+                if known:
+                    axis.plot([np.mean(known)], [at], **looks, markersize=7, markeredgecolor=INK)
+        panels["with_weight"].plot([], [], color=PALETTE[number], marker="osD"[number], linestyle="", label=kind)
+    panels["with_weight"].set(title="‖E‖ and the weight ω; the paper: right", xlabel="rank correlation", xlim=(-1.05, 1.05))
+    panels["with_degree"].set(title="‖E‖ and the smaller degree", xlabel="rank correlation")
+    legend(figure, panels["with_weight"])
+    return figure, "one edge dropped at a time; small: graphs, large: their mean"
+
+
+@picture
+def choices_of_q(rows: Sequence[Choice], p: float) -> tuple[Figure, str]:
+    """Left, how far both choices of q agree on the order of edges; right, how far keep probabilities differ."""
+    names = [f"{title(row.dataset)}, {row.laplacian}\nq = {row.chosen} for {row.classes} classes" for row in rows]
+    figure = Figure(figsize=(WIDTH * 1.5, 1.6 + 0.5 * len(rows)))
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axis in (left, right):
+        lines(axis, names)
+    at = range(len(rows))
+    left.plot([row.rank_correlation for row in rows], at, "o", color=PALETTE[0], label="rank correlation of all weights")
+    left.plot([row.overlap for row in rows], at, "D", color=PALETTE[3], label="critical edges in common")
+    left.set(xlim=(0, 1.03), title="agreement", xlabel="1: the same")
+    for strategy in ("cutoff", "division", "cdf"):
+        looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "marker": MARKERS[strategy], "linestyle": ""}
+        right.plot([getattr(row, strategy) for row in rows], at, label=strategy, **looks)
+    right.set(xlim=(-0.002, None), title=f"keep probabilities at p = {p:g}", xlabel="mean |difference|")
+    legend(figure, left, right)
+    return figure, "weights with q at the eigengap beside q = classes"
+
+
+@picture
 def distances(rows: Sequence[Kind]) -> tuple[Figure, str]:
     """One panel for each kind of graph: solid lines measured, dotted lines the bound, grey the largest distance."""
     kinds = grouped(rows, lambda row: row.kind)
@@ -138,7 +242,7 @@ def distances(rows: Sequence[Kind]) -> tuple[Figure, str]:
     for axis in axes[:, 0]:
         axis.set_ylabel("distance of the first q modes")
     legend(figure, axes[0, 0], fontsize=9)
-    return figure, "solid: measured distance; dotted: bound α + α'"
+    return figure, "solid: measured distance; dotted: bound α + α'; ∞: the bound is infinite"
 
 
 def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
@@ -149,5 +253,8 @@ def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
         axis.errorbar(shares, values, halves, color=colour, marker=marker, markersize=4, label=f"dropped {name}")
         known = [(row.share, row.bound) for row in mine if row.bound is not None]
         axis.plot(*zip(*known, strict=True) if known else ([], []), ":", color=colour, marker=marker, markersize=3)
+        for row in mine:
+            if row.bound is None:  # where the line would go on
+                axis.text(row.share, 0.99, "∞", color=colour, ha="center", va="top", transform=axis.get_xaxis_transform())
     axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="largest there is")
     axis.set_yscale("log")

@@ -44,12 +44,12 @@ def judge(rows: Sequence[Contrast], recipe: Recipe) -> list[Verdict]:
     ]
 
 
-def scores_verdict(rows: Sequence[Contrast], recipe: Recipe, **numbers: object) -> Verdict:
+def scores_verdict(rows: Sequence[Contrast], recipe: Recipe, claim: str = "scores", **numbers: object) -> Verdict:
     """Whether the largest scores stand on the edges between clusters."""
     auc, top = (float(np.median(values)) for values in ([row.auc for row in rows], [row.top for row in rows]))
     return judged(
         recipe,
-        "scores",
+        claim,
         top >= GOOD and auc >= GOOD,
         auc=auc,
         worst=min(row.auc for row in rows),

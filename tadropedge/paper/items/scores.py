@@ -12,9 +12,9 @@ import numpy as np
 from tadropedge.paper.figures import graphs as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
-from tadropedge.paper.judge import Array, judged
+from tadropedge.paper.judge import Array, judged, where_it_holds
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.rows import Column, Row, title
+from tadropedge.paper.rows import Column, Row, grouped, title
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.strategies import auto_gamma
 
@@ -89,8 +89,19 @@ def judge(rows: Sequence[Distribution], recipe: Recipe) -> list[Verdict]:
     """Whether each curve of sorted scores turns upwards within a decade of γ, and few edges have large scores."""
     ratios = [row.quantile_99 / max(row.median, np.finfo(float).tiny) for row in rows]
     said = [f"{title(row.dataset)} ({row.laplacian}) {ratio:.0e}" for row, ratio in zip(rows, ratios, strict=True)]
-    near = [row.gamma / DECADE <= row.knee <= row.gamma * DECADE for row in rows]
     return [
-        *(judged(recipe, "gamma", ok, name=title(row.dataset), row=row) for ok, row in zip(near, rows, strict=True)),
+        *(_gamma(mine, recipe) for mine in grouped(rows, lambda row: row.dataset).values()),
         judged(recipe, "skew", min(ratios) >= 10, said=", ".join(said)),
     ]
+
+
+def _gamma(rows: Sequence[Distribution], recipe: Recipe) -> Verdict:
+    """With which Laplacian the curve of a dataset turns upwards around γ."""
+    near = {f"{row.laplacian} Laplacian": row.gamma / DECADE <= row.knee <= row.gamma * DECADE for row in rows}
+    said = "; ".join(
+        f"{row.laplacian} Laplacian: turns at {row.knee:.1e}, above which are {row.share_above_knee:.2%} of the edges; "
+        f"{row.share_above_gamma:.2%} have ω ≥ γ"
+        for row in rows
+    )
+    numbers = {"name": title(rows[0].dataset), "gamma": rows[0].gamma, "decade": DECADE}
+    return judged(recipe, "gamma", where_it_holds(near), said=said, **numbers)

@@ -18,7 +18,7 @@ from tadropedge.graph import Graph
 from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Verdict
 from tadropedge.paper.journal import Journal
-from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error
+from tadropedge.paper.judge import CLEAR, HOW, Array, judged, mean_and_error, where_it_holds
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Measured, Number, Row, grouped
 from tadropedge.paper.trained_filters import Filters, movement, trained_taps
@@ -251,23 +251,30 @@ def judge_subgraphs(rows: Sequence[Subgraphs], recipe: Recipe) -> list[Verdict]:
     kinds = grouped(rows, lambda row: row.normalization)
     worst = {kind: max(row.unexplained for row in mine) for kind, mine in kinds.items()}
     said = ", ".join(f"{kind} {share:.2g}" for kind, share in worst.items())
-    exists = judged(recipe, "exists", max(worst.values()) <= REPRESENTED or None, said=said)
+    everywhere = where_it_holds({kind: share <= REPRESENTED for kind, share in worst.items()})
+    exists = judged(recipe, "exists", everywhere or None, said=said)
     return [exists, *(_smaller(rows, how, recipe) for how in HOW)]
 
 
 def _smaller(rows: Sequence[Subgraphs], how: str, recipe: Recipe) -> Verdict:
-    """Whether the relative error of cdf's subgraphs is clearly smaller in every row."""
-    said, everywhere = [], False
+    """Of which graphs the relative error of cdf's subgraphs is clearly smaller with all normalisations and p."""
+    said, families = [], grouped((row for row in rows if row.strategy == "cdf"), lambda row: row.family)
+    clear = {family: all(_log(row, how).below(CLEAR) for row in mine) for family, mine in families.items()}
     for strategy, mine in grouped(rows, lambda row: row.strategy).items():
-        ratios = [row.relative_ratio_same_p if how == "same_p" else row.relative_ratio_same_budget for row in mine]
-        logs = [Measured(float(np.log(ratio.value)), ratio.error) for ratio in ratios]
+        logs = [_log(row, how) for row in mine]
         less, more = sum(log.below(CLEAR) for log in logs), sum(log.above(CLEAR) for log in logs)
-        low, high = (end(ratio.value for ratio in ratios) for end in (min, max))
-        everywhere = everywhere or (strategy == "cdf" and less == len(mine))
+        low, high = (float(np.exp(end(log.value for log in logs))) for end in (min, max))
         said.append(
             f"{strategy} smaller in {less}, larger in {more} of {len(mine)} settings (ratios {low:.2f} to {high:.2f})"
         )
-    return judged(recipe, "smaller", everywhere, how=HOW[how], said="; ".join(said))
+    claim = "smaller" if how == "same_p" else "smaller budget"
+    return judged(recipe, claim, where_it_holds(clear), how=HOW[how], said="; ".join(said))
+
+
+def _log(row: Subgraphs, how: str) -> Measured:
+    """The logarithm of ‖E‖ over DropEdge's, with its error."""
+    ratio = row.relative_ratio_same_p if how == "same_p" else row.relative_ratio_same_budget
+    return Measured(float(np.log(ratio.value)), ratio.error)
 
 
 def judge_filters(rows: Sequence[Filters], recipe: Recipe) -> list[Verdict]:
