@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tadropedge.paper.judge import HOW
-from tadropedge.paper.rows import Measured, grouped, title
+from tadropedge.paper.rows import grouped, title
 from tadropedge.publish.pictures import DASHES, METHOD_COLOURS, QUIET, WIDTH, legend, picture
 
 if TYPE_CHECKING:
     from tadropedge.paper.items.over_smoothing import Gradients, Outputs
 
 R = TypeVar("R", "Outputs", "Gradients")
-NAMES = {"same_p": "{strategy}, same p", "same_budget": "{strategy}, same budget"}
 
 
 @picture
@@ -27,9 +26,8 @@ def reductions(outputs: Sequence[Outputs], gradients: Sequence[Gradients]) -> tu
     figure = Figure(figsize=(WIDTH * 1.2, 6.4))
     axes = figure.subplots(2, len(datasets), sharey="row", squeeze=False)
     for (above, below), dataset in zip(axes.T, datasets, strict=True):
-        deep, steep = [row for row in outputs if row.dataset == dataset], [r for r in gradients if r.dataset == dataset]
-        _curves(above, deep, lambda row: depths.index(row.layers), lambda row, how: row.spread.reduction(how))
-        _curves(below, steep, lambda row: 10 * row.keep_prob, lambda row, how: row.variance.reduction(how))
+        _curves(above, [row for row in outputs if row.dataset == dataset], lambda row: depths.index(row.layers))
+        _curves(below, [row for row in gradients if row.dataset == dataset], lambda row: 10 * row.keep_prob)
         above.set_xticks(range(len(depths)), [f"{depth}" for depth in depths])
         p = sorted({row.keep_prob for row in gradients})
         below.set_xticks([10 * one for one in p], [f"{one:g}" for one in p])
@@ -37,20 +35,20 @@ def reductions(outputs: Sequence[Outputs], gradients: Sequence[Gradients]) -> tu
         below.set_xlabel("p")
     axes[0, 0].set_ylabel("outputs: spread less\nthan DropEdge's (%)")
     axes[1, 0].set_ylabel("gradients: variance less\nthan DropEdge's (%)")
-    legend(figure, axes[0, 0], handlelength=2.4, fontsize=9, ncols=2)
+    legend(figure, axes[0, 0], handlelength=2.4, fontsize=9)
     return figure, "over-smoothing and gradients; mean and range over the other settings"
 
 
-def _curves(axis: Axes, rows: Sequence[R], x: Callable[[R], float], of: Callable[[R, str], Measured]) -> None:
+def _curves(axis: Axes, rows: Sequence[R], x: Callable[[R], float]) -> None:
     """A line for each strategy and kind of DropEdge; a bar from the smallest to the largest of its settings."""
     ways = [(strategy, mine, how) for strategy, mine in grouped(rows, lambda row: row.strategy).items() for how in HOW]
     for place, (strategy, mine, how) in enumerate(ways):
-        looks = {"color": METHOD_COLOURS[strategy], "linestyle": "-" if how == "same_p" else DASHES}
+        looks: dict[str, Any] = {"color": METHOD_COLOURS[strategy], "linestyle": "-" if how == "same_p" else DASHES}
         aside = 0.08 * (place - 0.5 * (len(ways) - 1))
-        found = {at: [100 * of(row, how).value for row in some] for at, some in sorted(grouped(mine, x).items())}
+        found = {at: [100 * row.less(how).value for row in some] for at, some in sorted(grouped(mine, x).items())}
         means = [sum(values) / len(values) for values in found.values()]
         places = [at + aside for at in found]
-        label = NAMES[how].format(strategy=strategy)
+        label = f"{strategy}, {how.replace('_', ' ')}"
         axis.plot(places, means, marker="o", markersize=3.5, linewidth=1.4, label=label, **looks)
         axis.vlines(places, [min(v) for v in found.values()], [max(v) for v in found.values()], linewidth=0.9, **looks)
     axis.axhline(0, color=QUIET, linewidth=0.9, zorder=1)

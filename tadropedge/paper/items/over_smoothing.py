@@ -59,6 +59,10 @@ class Outputs(Setting):
     above_whole: Number
     spread: Annotated[Quantity, INLINED]
 
+    def less(self, how: str) -> Measured:
+        """By how much it is less than DropEdge's, as a share."""
+        return self.spread.reduction(how)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gradients(Setting):
@@ -67,15 +71,20 @@ class Gradients(Setting):
     epochs: int
     variance: Annotated[Quantity, INLINED]
 
+    def less(self, how: str) -> Measured:
+        """By how much it is less than DropEdge's, as a share."""
+        return self.variance.reduction(how)
+
 
 ROWS = (Outputs, Gradients)
-R = TypeVar("R", Outputs, Gradients)
+Found = Outputs | Gradients
+R = TypeVar("R", bound=Found)
 
 
 def run(bench: Bench) -> Item:
     """Outputs of every depth, gradients of every depth and stage of training."""
     recipe, journal = bench.recipe, Journal(bench)
-    rows: list[Outputs | Gradients] = []
+    rows: list[Found] = []
     for name in bench.each(recipe.name, recipe["datasets"], title):
         dataset = bench.dataset(name)
         data = data_fingerprints(dataset)
@@ -174,7 +183,7 @@ def spread(h: Tensor) -> Tensor:
 
 
 def gradients(here: Place, layers: int, epochs: int) -> list[Gradients]:
-    """The variance of the gradient, without dropout, in networks trained for so many epochs; a term is two subgraphs."""
+    """The variance of the gradient without dropout, in networks after so many epochs; a term is two subgraphs."""
     bench, recipe = here.bench, here.bench.recipe
     networks, samples = recipe["networks"], 2 * recipe["pairs"]
     task, network, _ = here.networks(layers, samples)
@@ -197,7 +206,9 @@ def gradients(here: Place, layers: int, epochs: int) -> list[Gradients]:
         keep = sample_edges(prob, seed=range(bench.seed, bench.seed + samples))
         return torch.stack([of_one(parameters, keep) for parameters in copies]).double().mean(dim=0).cpu().numpy()
 
-    return [Gradients(**one, epochs=epochs, variance=Quantity.of(*found)) for one, found in here.compared(terms, layers)]
+    return [
+        Gradients(**one, epochs=epochs, variance=Quantity.of(*found)) for one, found in here.compared(terms, layers)
+    ]
 
 
 def trained(here: Place, layers: int, networks: int, epochs: int) -> list[Parameters]:
@@ -217,24 +228,23 @@ def trained(here: Place, layers: int, networks: int, epochs: int) -> list[Parame
     ]
 
 
-def smooth(rows: Sequence[Outputs | Gradients]) -> list[Outputs]:
+def smooth(rows: Sequence[Found]) -> list[Outputs]:
     """The rows on outputs."""
     return [row for row in rows if isinstance(row, Outputs)]
 
 
-def noisy(rows: Sequence[Outputs | Gradients]) -> list[Gradients]:
+def noisy(rows: Sequence[Found]) -> list[Gradients]:
     """The rows on gradients."""
     return [row for row in rows if isinstance(row, Gradients)]
 
 
-def judge(rows: Sequence[Outputs | Gradients], recipe: Recipe) -> list[Verdict]:
+def judge(rows: Sequence[Found], recipe: Recipe) -> list[Verdict]:
     """Both sentences at the same p, which is the paper's comparison, then our questions."""
-    less = {
-        "converges": {how: cases(smooth(rows), lambda row, how=how: row.spread.reduction(how)) for how in HOW},
-        "gradients": {how: cases(noisy(rows), lambda row, how=how: row.variance.reduction(how)) for how in HOW},
-    }
-    verdicts = [_less(recipe, claim, found["same_p"]) for claim, found in less.items()]
-    verdicts += [_less(recipe, f"{claim}_same_budget", found["same_budget"]) for claim, found in less.items()]
+    both: dict[str, Sequence[Found]] = {"converges": smooth(rows), "gradients": noisy(rows)}
+    verdicts = [_less(recipe, claim, cases(mine, lambda row: row.less("same_p"))) for claim, mine in both.items()]
+    for claim, mine in both.items():
+        found = cases(mine, lambda row: row.less("same_budget"))
+        verdicts.append(_less(recipe, f"{claim}_same_budget", found))
     alleviates = cases(smooth(rows), lambda row: row.above_whole)
     return [*verdicts, _less(recipe, "alleviates", alleviates)]
 
@@ -274,16 +284,19 @@ def span(found: Sequence[Measured]) -> str:
     return f"{100 * mean:.1f} % on average (from {' to '.join(ends)})".replace("-", "−")
 
 
-def tables(rows: Sequence[Outputs | Gradients]) -> list[Table]:
-    """A line for each strategy and depth, over all p and normalisations."""
+def tables(rows: Sequence[Found]) -> list[Table]:
+    """A line for each strategy, depth and stage of training, over all p and normalisations."""
+    heads, ways = ["dataset", "strategy", "layers"], [f"less than DropEdge {words}" for words in HOW.values()]
     outputs = grouped(smooth(rows), lambda row: (title(row.dataset), row.strategy, f"{row.layers}"))
     slopes = grouped(noisy(rows), lambda row: (title(row.dataset), row.strategy, f"{row.layers}", f"{row.epochs}"))
-    less = "less than DropEdge, {how}".format
-    ways = [less(how="same p"), less(how="same budget")]
-    lines = [[*key, *(span([row.spread.reduction(how) for row in mine]) for how in HOW)] for key, mine in outputs.items()]
-    others = [[*key, *(span([row.variance.reduction(how) for row in mine]) for how in HOW)] for key, mine in slopes.items()]
-    heads = ["dataset", "strategy", "layers"]
+    spreads = [[*key, *spans(mine)] for key, mine in outputs.items()]
+    variances = [[*key, *spans(mine)] for key, mine in slopes.items()]
     return [
-        Table("spread of untrained outputs over nodes, over all p and normalisations", [*heads, *ways], lines),
-        Table("variance of the training gradient, over all p and normalisations", [*heads, "epochs", *ways], others),
+        Table("spread of untrained outputs over nodes, over all p and normalisations", [*heads, *ways], spreads),
+        Table("variance of the training gradient, over all p and normalisations", [*heads, "epochs", *ways], variances),
     ]
+
+
+def spans(rows: Sequence[Found]) -> list[str]:
+    """How much less than DropEdge's, for both kinds of DropEdge."""
+    return [span([row.less(how) for row in rows]) for how in HOW]
