@@ -1,16 +1,21 @@
-"""The lowest eigenvectors of large graphs: ours against the calls people make, each in its own process.
+"""The lowest eigenvectors of large graphs: ours against other calls at their best settings, each in its own process.
 
 A run that does not finish within the time limit counts as that limit; for short runs the best of three counts. Peak
 memory is that of the whole process, or of the GPU, where ours runs alone and after a warm-up. The residual is
 ‖L V − V Λ‖, and the rank correlation is that of the weights with those of a much tighter solution of ours.
 
-    python benchmarks/spectrum.py [--device cuda] [--limit 240] [--graphs pubmed com-dblp] [--out FILE]
+With ``--methods`` these peers and ours are measured, and the other rows of the file stay; a row names its commit, and
+the load of the machine when it began.
+
+    python benchmarks/spectrum.py [--device cuda] [--limit 240] [--graphs pubmed com-dblp] [--methods NAME] [--out FILE]
     python benchmarks/spectrum.py --growth [--effective] [--device cuda] [--sizes 10000 100000]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import resource
 import subprocess
 import sys
@@ -31,6 +36,7 @@ from scipy.stats import spearmanr
 import tadropedge as tde
 from tadropedge.blocks import blocks
 from tadropedge.data.planetoid import citation_graph
+from tadropedge.provenance import commit
 from tadropedge.spectrum import LAPLACIANS, cluster_subspaces, ladder
 from tadropedge.spectrum.clusters import Clusters
 
@@ -191,16 +197,18 @@ def in_child(row: dict[str, Any], options: argparse.Namespace, limit: float) -> 
 def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
     """All methods on all graphs."""
     rows = []
-    peers = [name for name in PEERS if "AMG" not in name or find_spec("pyamg")]
+    peers = [name for name in options.methods or PEERS if "AMG" not in name or find_spec("pyamg")]
     if options.device == "cuda":
         peers = []  # they know no GPU; --device cpu is the comparison
-    elif len(peers) < len(PEERS):
-        print("pyamg is not installed: lobpcg with smoothed AMG is left out")
+    elif not find_spec("pyamg"):
+        print("pyamg is not installed: lobpcg is left out")
     for graph in options.graphs:
         for laplacian in LAPLACIANS:
             reference = measure(graph, GRAPHS[graph], laplacian, REFERENCE, options, 3600)
             for method in (OURS, *peers):
+                busy = round(os.getloadavg()[0], 1)
                 row = measure(graph, GRAPHS[graph], laplacian, method, options, options.limit)
+                row |= {"commit": commit(), "load": busy}
                 weights = row.pop("weights", None)
                 known = reference.get("weights")
                 there = weights is not None and known is not None
@@ -208,6 +216,21 @@ def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
                 rows.append(row)
                 print(line(row), flush=True)
     return rows
+
+
+def merged(rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """The rows of a file in its order, with those that were measured now in their places."""
+    if not path.exists():
+        return rows
+    content = json.loads(path.read_text())
+    found = {_case(row): {"commit": content["run"]["commit"], **row} for row in content["spectrum"]}
+    found |= {_case(row): row for row in rows}
+    order = [(graph, laplacian, method) for graph in GRAPHS for laplacian in LAPLACIANS for method in (OURS, *PEERS)]
+    return sorted(found.values(), key=lambda row: order.index(_case(row)))
+
+
+def _case(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["graph"], row["laplacian"], row["method"]
 
 
 def line(row: dict[str, Any]) -> str:
@@ -309,6 +332,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=240, help="seconds for one run")
     parser.add_argument("--memory", type=int, default=16, help="gigabytes of address space for one peer")
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=list(GRAPHS))
+    parser.add_argument("--methods", nargs="+", choices=list(PEERS), help="measure these peers and ours, keep the rest")
     parser.add_argument("--growth", action="store_true", help="ours alone on graphs of growing size")
     parser.add_argument("--effective", action="store_true", help="the same for effective resistance")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(GROWTH), help="nodes of the growing graphs")
@@ -325,7 +349,7 @@ def main() -> None:
             parser.error(f"--out {options.out} is for the comparison; growth is written to results/benchmarks/")
         return grow(options)
     out = options.out or f"results/benchmarks/spectrum-{options.device}.json"
-    rows = compare(options)
+    rows = merged(compare(options), Path(out)) if options.methods else compare(options)
     write(out, {"spectrum": rows, "verdicts": verdicts(rows) if options.device == "cpu" else []}, options.device)
 
 

@@ -26,9 +26,11 @@ def load(name: str) -> dict[str, Any]:
 
 def source(name: str) -> str:
     """Where a table's numbers come from."""
-    run = load(name)["run"]
+    content = load(name)
+    run, rows = content["run"], next(iter(content.values()))
+    commits = ", ".join(dict.fromkeys(row.get("commit", run["commit"]) for row in rows))
     versions = f"torch {run['versions']['torch']}, torch-geometric {run['versions']['torch-geometric']}"
-    return f"[{name}](results/benchmarks/{name}): commit {run['commit']}, {run['machine']}, {versions}"
+    return f"[{name}](results/benchmarks/{name}): commit {commits}, {run['machine']}, {versions}"
 
 
 def from_docs(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -21,6 +22,15 @@ def commit(root: Path = ROOT) -> str:
         return "not a checkout"
     head = _git(root, "rev-parse", "--short=12", "HEAD")
     return (head or "unknown") + (" with local changes" if _git(root, "status", "--porcelain", "--", *MEASURED) else "")
+
+
+def commits(found: Iterable[str | None]) -> str | None:
+    """The commits behind a number that was made of several, each once, in their order; None where none is known.
+
+    >>> commits(["094abb8381f2", None, "ca26fe9e159a", "094abb8381f2"]), commits([None])
+    ('094abb8381f2, ca26fe9e159a', None)
+    """
+    return ", ".join(dict.fromkeys(filter(None, found))) or None
 
 
 def machine(device: str) -> str:

@@ -88,7 +88,7 @@ def test_a_piece_belongs_to_its_data_recipe_and_seed_and_names_the_machine_that_
 
     assert rows("karate/gcn/0.3", 1) == 1
     assert rows("karate/gcn/0.3", 2) == 1
-    assert rows("karate/gcn/0.7", (3, float("inf"))) == [3, float("inf")]
+    assert rows("karate/gcn/0.7", (3, float("inf"))) == (3, float("inf"))
     assert rows("karate/gcn/0.3", 4, seed=1) == 4
     monkeypatch.setitem(SMALL["variance"], "samples", 5)
     assert rows("karate/gcn/0.3", 5) == 5
@@ -97,6 +97,8 @@ def test_a_piece_belongs_to_its_data_recipe_and_seed_and_names_the_machine_that_
     assert made == [1, (3, float("inf")), 4, 5, 6]
     monkeypatch.setitem(SMALL["variance"], "samples", 4)
     monkeypatch.setattr(journals, "machine", lambda device: "another machine")
+    (row,) = Journal(bench("variance", tmp_path)).rows("karate/gcn/0.3", "one", Found, list)
+    assert row.commit == journals.commit()
     told = Journal(bench("variance", tmp_path)).run
     assert told["seconds_of"]["karate"]["measuring"] >= 0
     assert [place.startswith("another machine") for place in told["trained_on"]] == [False]

@@ -451,3 +451,16 @@ def test_curves_are_thinned_and_kept(tmp_path):
     Ledger(storage, "curves", "cdf", Space({}), {}).write([row])
     assert Ledger(storage, "curves", "cdf", Space({}), {}).finished == {0: row}
     assert {entry.name for entry in fields(Finished)} >= set(row.curves) - {"epoch"}
+
+
+def test_a_trial_names_the_commit_that_trained_it_and_an_old_one_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("TADROPEDGE_COMMIT", "0123456789ab")
+    (row,) = search(tmp_path / "one.db", methods=["cdf"], trials=1)["cdf"]
+    assert row.commit == "0123456789ab"
+    monkeypatch.setenv("TADROPEDGE_COMMIT", "ba9876543210")
+    stored, new = search(tmp_path / "one.db", methods=["cdf"], trials=2)["cdf"]
+    assert (stored.commit, new.commit) == ("0123456789ab", "ba9876543210")
+    assert stored == replace(row, commit=None)  # the same numbers are the same result
+    old = Ledger(optuna.storages.InMemoryStorage(), "old", "cdf", SPACE, {})
+    old.write([replace(row, commit=None)])
+    assert Ledger(old.storage, "old", "cdf", SPACE, {}).finished[0].commit is None

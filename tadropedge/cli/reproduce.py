@@ -16,6 +16,7 @@ from tadropedge.cli.report import show_verdicts
 from tadropedge.paper.registry import ALL, ITEMS, named_items
 
 PART = "a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"
+CHECK = "train and measure this share of what is finished again, and say how it agrees: 0.05"
 AGAIN = "make finished items again from the trainings and measurements that are kept"
 
 
@@ -24,6 +25,7 @@ def reproduce_command(
     preset: Annotated[str, Option(help="quick: minutes on 2 cores; paper: all of it")] = "quick",
     parts: Annotated[list[str] | None, Option("--part", help=PART)] = None,
     again: Annotated[bool, Option("--again", help=AGAIN)] = False,
+    check: Annotated[float | None, Option(help=CHECK)] = None,
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -47,8 +49,8 @@ def reproduce_command(
     targets = output_folder(out, *FILES, "studies/", "cache/", wait=wait)
     with targets, live_progress(as_json, kept="what is finished is kept") as report:
         run = Run(
-            out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, command=command,
-            report=report, say=partial(print, file=sys.stderr),
+            out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, check=check,
+            command=command, report=report, say=partial(print, file=sys.stderr),
         )  # fmt: skip
         document = reproduce(name, run)
     mine = {item: document[item] for item in names if item in document}

@@ -13,6 +13,7 @@ from torch import Tensor
 from tadropedge.data.synthetic import connected_block_model
 from tadropedge.diagnostics import low_modes
 from tadropedge.graph import Graph
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import Array, ranking
 from tadropedge.paper.rows import OPTIONAL, Row
 from tadropedge.scores.aggregate import aggregate_resistance
@@ -88,6 +89,16 @@ class Contrast(Row):
     top: float
     median_between: float
     median_inside: float
+
+
+def kept_contrast(
+    journal: Journal, part: str, number: int, made: Clustered, shown: int, clusters: int | None = None
+) -> Contrast:
+    """What :func:`contrast` measures of one graph, as a piece of the journal."""
+    data = [made.graph.fingerprint, made.clusters]
+    return journal.row(
+        f"{part}/{number}", data, Contrast, lambda: contrast(number, made, spectrum(made), shown, clusters)
+    )
 
 
 def contrast(number: int, made: Clustered, found: Spectrum, shown: int, clusters: int | None = None) -> Contrast:

@@ -57,6 +57,7 @@ class RunInfo:
     settings: str | None = None
     seconds_of: dict[str, dict[str, float]] = field(default_factory=dict)
     trained_on: tuple[str, ...] = ()
+    check: str | None = None  # what a sample that was trained or measured again says
 
 
 Document = dict[str, Entry]

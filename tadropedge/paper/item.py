@@ -15,6 +15,7 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, T
 from tadropedge.publish.tables import Table as Table
+from tadropedge.publish.wording import NOTHING
 from tadropedge.search.study import open_storage
 
 REPRODUCED, PARTLY, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "partly", "not reproduced", "cannot be as stated"
@@ -23,6 +24,7 @@ STATUSES = dict.fromkeys((REPRODUCED, PARTLY, NOT_REPRODUCED, IMPOSSIBLE))
 ANSWERS = dict(zip(STATUSES, ("yes", "partly", "no", "cannot be asked"), strict=True))
 Cells = Mapping[str, Callable[[T], str]]  # the columns of a table: a heading, and what is shown of a row
 Report = Callable[[str, int, int], None]  # (phase, done, total)
+Again = Callable[[str, Sequence[Row], Callable[[], Sequence[Row]]], None]  # (piece, its rows, how they are made)
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,15 @@ class Item:
 def table_of(caption: str, rows: Sequence[T], columns: Cells[T]) -> Table:
     """A table with a line for each row; each column has a heading and says what it shows of a row.
 
+    Where rows name the commit that made them, the last column shows it.
+
     >>> table_of("words", ["one", "three"], {"word": str, "letters": lambda word: str(len(word))}).rows
     [['one', '3'], ['three', '5']]
     """
-    return Table(caption, list(columns), [[cell(row) for cell in columns.values()] for row in rows])
+    shown: Cells[T] = columns
+    if any(isinstance(row, Row) and row.commit for row in rows):
+        shown = {**columns, "commit": lambda row: getattr(row, "commit", None) or NOTHING}
+    return Table(caption, list(shown), [[cell(row) for cell in shown.values()] for row in rows])
 
 
 def silent(phase: str, done: int, total: int) -> None:
@@ -97,7 +104,8 @@ class Bench:
     """Where an item is run: its recipe, a folder for what must survive an interruption, a device and the data.
 
     Everything random follows from ``seed``. ``report(phase, done, total)`` shows progress. ``parts`` names the parts
-    to be run of an item that has them; none named is all.
+    to be run of an item that has them; none named is all. Where ``again`` is given, every measurement is finished, and
+    it is shown each of them.
     """
 
     recipe: Recipe
@@ -108,6 +116,7 @@ class Bench:
     seed: int = 0
     report: Report = silent
     parts: tuple[str, ...] = ()
+    again: Again | None = None
 
     def dataset(self, name: str, **options: Any) -> Dataset:
         """A dataset on the device of this run."""

@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,8 @@ from tadropedge.provenance import commit, machine
 from tadropedge.typed import build, read_json
 
 R = TypeVar("R", bound=Row)
+
+COMMIT = "; commit "  # in front of the commit of a place
 
 log = logging.getLogger("tadropedge")
 
@@ -54,16 +56,25 @@ class Line:
     data: str = ""
     rows: list[dict[str, Any]] | None = None
 
+    @property
+    def commit(self) -> str | None:
+        """What was at work, as :func:`workplace` says it.
+
+        >>> Line(name="cora/0.7", seconds=1.0, place="2 cores; torch 2; commit 0123456789ab").commit
+        '0123456789ab'
+        """
+        return self.place.rpartition(COMMIT)[2] if COMMIT in self.place else None
+
 
 class Journal:
     """Seconds by part and phase, machines, and finished pieces, summed over all runs of an item."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, ending: str = "pieces") -> None:
         self.bench, recipe = bench, bench.recipe
-        self.path = bench.folder / "studies" / f"{recipe.name}.pieces"
+        self.path = bench.folder / "studies" / f"{recipe.name}.{ending}"
         self.seconds: dict[str, dict[str, float]] = {}
         self.trained_on: list[str] = []  # machine, torch and commit of every run that did some of the work
-        self._pieces: dict[tuple[str, str], list[dict[str, Any]]] = {}  # by name and data
+        self._pieces: dict[tuple[str, str], Line] = {}  # by name and data
         earlier = self.path.with_name(f"{recipe.name}-{recipe.preset}.seconds.json")
         if earlier.exists():
             found = build(Earlier, read_json(earlier), earlier.name)
@@ -81,15 +92,30 @@ class Journal:
     def rows(self, name: str, data: object, kind: type[R], make: Callable[[], Sequence[R]]) -> list[R]:
         """The rows of a piece of work, made where they are not there yet; its name begins with its part (cora/0.7).
 
-        ``data`` is what it is measured on: a piece of other data is made again.
+        ``data`` is what it is measured on: a piece of other data is made again. Each row names the commit that made it.
         """
         found = fingerprint(data=data)[:16]
         if (name, found) not in self._pieces:
+            if self.bench.again is not None:
+                raise TadropedgeError(f"{name!r} is not in '{self.path}': only what is finished can be measured again")
             self.start()
-            rows = [row.columns() for row in make()]
+            made = [row.columns() for row in make()]
             key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed, "data": found}
-            self._write({**key, "name": name, **self._lap(), "rows": rows})
-        return [kind.of(row, name, unchecked) for row in self._pieces[name, found]]
+            self._write({**key, "name": name, **self._lap(), "rows": made})
+        rows = _rows(self._pieces[name, found], kind)
+        if self.bench.again is not None:
+            self.bench.again(name, rows, make)
+        return rows
+
+    def row(self, name: str, data: object, kind: type[R], make: Callable[[], R]) -> R:
+        """A piece that is one row."""
+        (found,) = self.rows(name, data, kind, lambda: [make()])
+        return found
+
+    def last(self, name: str, kind: type[R]) -> R | None:
+        """The row of the last piece of this name, whatever it is of."""
+        found = [row for (piece, _), line in self._pieces.items() if piece == name for row in _rows(line, kind)]
+        return found[-1] if found else None
 
     def start(self) -> None:
         """What went by until now counts for nothing."""
@@ -126,7 +152,7 @@ class Journal:
             piece = part, line.data
             if not mine or piece in self._pieces:
                 return
-            self._pieces[piece] = line.rows
+            self._pieces[piece] = line
             part = part.partition("/")[0]
         elif line.preset != self.bench.recipe.preset:
             return
@@ -136,9 +162,13 @@ class Journal:
             self.trained_on.append(line.place)
 
 
+def _rows(piece: Line, kind: type[R]) -> list[R]:
+    return [replace(kind.of(row, piece.name, unchecked), commit=piece.commit) for row in piece.rows or ()]
+
+
 def workplace(device: str) -> str:
     """Machine, torch and commit: where numbers come from."""
-    return f"{machine(device)}; torch {torch.__version__}; commit {commit()}"
+    return f"{machine(device)}; torch {torch.__version__}{COMMIT}{commit()}"
 
 
 def _lines(path: Path) -> Iterator[Line]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.atomic import write_atomic
+from tadropedge.paper.check import RULE
 from tadropedge.paper.document import Document, Entry, flattened
 from tadropedge.paper.item import ANSWERS, STATUSES, Table, Verdict
+from tadropedge.paper.journal import COMMIT
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.registry import item_module
 from tadropedge.paper.rows import Row
@@ -24,6 +26,23 @@ HEADINGS = dict(
 CLASSES = dict(zip(STATUSES, ("holds", "partly", "fails", "impossible"), strict=True))
 LISTS = {False: "The paper's claims", True: "Our own questions"}
 JUDGED = ("item", "claim", "verdict", "printed", "measured", "why")
+TERMS = {
+    "Paper protocol": "the best test accuracy of the trials, as the paper reports it. It looks at the test set.",
+    "Honest protocol": "settings chosen on validation, retrained on fresh seeds and splits, paired with DropEdge at "
+    "the same expected number of kept edges or with what a claim names; 95 % t-intervals, p-values corrected by "
+    "Holm's rule within the family that a claim or a table names. A point is one percentage point.",
+    "Limits": "an interval is for the settings that one search chose on one set of validation nodes; it does not cover "
+    "another choice. Fresh splits draw from the nodes that also served this choice. DropEdge at the same "
+    "number of kept edges runs with the settings that were tuned for the other method, which favours the other "
+    "method. A correction covers its family alone: of all families without an effect, about one in twenty "
+    "shows one.",
+    "Verdicts": "a claim is *reproduced*, *partly* (it holds in the cases that are named, and not in the others), *not "
+    "reproduced*, or *cannot be as stated* (it contradicts the data or itself, whatever is trained). Beside it "
+    "stand the effect that the paper prints and what was measured here. Our own questions, which the paper "
+    "does not ask, are answered *yes*, *partly*, *no* or *cannot be asked*, and counted apart.",
+    "Commits": "every row names the commit whose code trained or measured it. Trainings of version 0.1 had a date "
+    "only; theirs is the newest commit of their item that is not younger.",
+}
 RUN = ("item", "what", "seed", "seconds", "where", "commit")
 LONGEST = 60  # rows of a table that is not folded away
 
@@ -46,6 +65,7 @@ def readme(document: Document) -> str:
         counts=_both_counts(document),
         quick=any(entry.run.get("quick") for entry in document.values()),
         lists={heading: _sections(document, own) for own, heading in LISTS.items()},
+        **_explained(document),
         runs=markdown(RUN, [_run(name, entry) for name, entry in document.items()], left=range(len(RUN))),
     )
 
@@ -61,7 +81,7 @@ def claims(document: Document) -> str:
         for own, heading in LISTS.items()
     }
     notes = {name: [" ".join(note.split()) for note in entry.notes] for name, entry in document.items() if entry.notes}
-    return render("paper/claims.md.j2", counts=_both_counts(document), lists=lists, notes=notes)
+    return render("paper/claims.md.j2", counts=_both_counts(document), lists=lists, notes=notes, **_explained(document))
 
 
 def report(document: Document, figures: Path) -> str:
@@ -73,7 +93,14 @@ def report(document: Document, figures: Path) -> str:
         quick=[name for name, entry in document.items() if entry.run.get("quick")],
         items=[_item(name, entry, figures) for name, entry in document.items()],
         longest=LONGEST,
+        **_explained(document),
     )
+
+
+def _explained(document: Document) -> dict[str, Any]:
+    """What every page says: how to read it, and what a sample that was made again says of each item."""
+    checks = {name: entry.run["check"] for name, entry in document.items() if entry.run.get("check")}
+    return {"terms": TERMS, "checks": checks, "rule": RULE}
 
 
 def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
@@ -93,7 +120,9 @@ def _item(name: str, entry: Entry, figures: Path) -> dict[str, Any]:
         "tables": _tables(name, entry.rows),
         "notes": entry.notes,
         "seconds_of": _seconds(entry.run.get("seconds_of", {})),
-        "run": run_lines({key: value for key, value in entry.run.items() if key not in ("seconds_of", "quick")}),
+        "run": run_lines(
+            {key: value for key, value in entry.run.items() if key not in ("seconds_of", "quick", "check")}
+        ),
     }
 
 
@@ -208,7 +237,7 @@ def _places(places: Sequence[str]) -> str:
     """
     commits: dict[str, list[str]] = {}
     for place in places:
-        machine, _, commit = place.rpartition("; commit ")
+        machine, _, commit = place.rpartition(COMMIT)
         # Runs that differ in the number of threads alone are those of one machine.
         commits.setdefault(re.sub(r", \d+ torch threads", "", machine), []).append(commit)
     return " and ".join(

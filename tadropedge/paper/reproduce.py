@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tadropedge.atomic import write_atomic
-from tadropedge.checks import check_seed
+from tadropedge.checks import check_number, check_seed
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
+from tadropedge.paper.check import Check, last_check
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, silent
 from tadropedge.paper.recipe import Recipe, load_recipe
@@ -25,6 +27,7 @@ from tadropedge.paper.report import write_pages
 from tadropedge.publish.label import run_label
 
 QUICK = "quick preset: far fewer trials, seeds or epochs than the paper, too few to judge"
+LEAST_SHARE = 1e-6  # of a check
 FILES = ("results.json", "report.html", "README.md", "claims.md", "figures/")  # beside one csv per item
 
 
@@ -40,6 +43,7 @@ class Run:
     seed: int = 0
     parts: Sequence[str] = ()
     again: bool = False
+    check: float | None = None  # the share of what is finished that is trained and measured again
     command: str = "tadropedge reproduce"
     report: Report = silent
     say: Callable[[str], None] = print
@@ -53,6 +57,8 @@ def reproduce(name: str, run: Run) -> Document:
         raise TadropedgeError(f"--part {run.parts[0]!r} belongs to table1 or table2, got {name!r}")
     recipes = {item: load_recipe(item, run.preset) for item in names}
     document = stored(run.out)
+    if run.check is not None:
+        return _check(document, recipes, run)
     if not run.again:
         _check_presets(document, recipes, run)
     for item, recipe in recipes.items():
@@ -65,6 +71,42 @@ def reproduce(name: str, run: Run) -> Document:
     return document
 
 
+def _check(document: Document, recipes: Mapping[str, Recipe], run: Run) -> Document:
+    """Make a sample of finished items again, and say on the pages how it agrees with what is recorded."""
+    share = check_number("--check (a share)", run.check, LEAST_SHARE, 1)
+    if run.parts or run.again:
+        raise TadropedgeError("--check looks at whole items that are finished: leave --part and --again out")
+    for item, recipe in recipes.items():
+        if not _finished(document.get(item), recipe, run.seed):
+            raise TadropedgeError(
+                f"{item} is not finished in '{run.out}' with preset {run.preset!r} and seed {run.seed}: "
+                "run it without --check first"
+            )
+    for item, recipe in recipes.items():
+        with _known_repeats():
+            found = Check(_bench(recipe, run), share).run()
+        run.say(f"{item}: {found.sentence}")
+        document = stored(run.out)
+        entry = document[item]
+        document[item] = replace(entry, run={**entry.run, "check": found.sentence})
+        write_folder(document, run.out)
+    return document
+
+
+def _bench(recipe: Recipe, run: Run) -> Bench:
+    return Bench(
+        recipe, run.out, device=run.device, root=run.root, seed=run.seed, report=run.report, parts=tuple(run.parts)
+    )
+
+
+@contextmanager
+def _known_repeats() -> Iterator[None]:
+    """Without warnings of eigenvalues that repeat: the notes of Table 1 say it once for all of the paper."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
+        yield
+
+
 def stored(out: Path) -> Document:
     """What a folder holds; nothing where there is none."""
     path = out / "results.json"
@@ -74,12 +116,8 @@ def stored(out: Path) -> Document:
 def run_item(recipe: Recipe, run: Run) -> Entry:
     """Run one item and write its pictures and its table."""
     started = time.monotonic()
-    bench = Bench(
-        recipe, run.out, device=run.device, root=run.root, seed=run.seed, report=run.report, parts=tuple(run.parts)
-    )
-    with warnings.catch_warnings():
-        # The notes of Table 1 say it once for all of the paper.
-        warnings.simplefilter("ignore", RepeatedEigenvalueWarning)
+    bench = _bench(recipe, run)
+    with _known_repeats():
         found: Item = item_module(recipe.name).run(bench)
     figures = []
     for stem, content in found.figures.items():
@@ -89,7 +127,9 @@ def run_item(recipe: Recipe, run: Run) -> Entry:
     verdicts = found.verdicts
     if is_quick(recipe):
         verdicts = [replace(verdict, reason=f"{verdict.reason} ({QUICK})") for verdict in verdicts]
-    return Entry(found.rows, verdicts, found.notes, figures, run=_run_info(found, recipe, run, started))
+    checked = last_check(bench)
+    told = {} if checked is None else {"check": checked.sentence}
+    return Entry(found.rows, verdicts, found.notes, figures, run=_run_info(found, recipe, run, started) | told)
 
 
 def write_folder(document: Document, out: Path) -> Path:

@@ -126,8 +126,8 @@ def _made(kind: Any, left: dict[str, object], prefix: str, where: str, check: Ch
 
 
 def unchecked(kind: object, value: object, where: str) -> object:
-    """A value as it is: for what this program wrote itself, and what may be infinite."""
-    return value
+    """A value as it was before it became JSON: for what this program wrote itself, and what may be infinite."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def table(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -7,13 +7,14 @@ that asks for more trials or seeds keeps what is finished.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import optuna
 
+from tadropedge import provenance
 from tadropedge.comparison.comparison import LARGEST_BATCH
 from tadropedge.comparison.statistics import honest_rows
 from tadropedge.data.dataset import Dataset
@@ -23,9 +24,10 @@ from tadropedge.method import Method
 from tadropedge.paper.item import Bench
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.rows import grouped
-from tadropedge.search.engine import Table, run_search
+from tadropedge.search.engine import Table, Train, run_search
 from tadropedge.search.protocol import Replicates, adaptive, honest
 from tadropedge.search.space import Space, Spaces
+from tadropedge.search.study import Finished
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 
@@ -83,7 +85,7 @@ class Work:
         self._here = self._extra = 0
         self.show(0)
 
-    def timed(self, part: str, phase: str, before: int = 0, extra: int = 0) -> Progress:
+    def timed(self, part: str, phase: str, extra: int = 0) -> Progress:
         """Progress of one phase of a part: seconds are written where something was trained, the count always shown."""
         seen: list[int] = []
 
@@ -91,7 +93,7 @@ class Work:
             if seen and done > seen[-1]:  # the first call says what was there before
                 self.journal.lap(part, phase)
             seen.append(done)
-            self.show(before + done, extra)
+            self.show(done, extra)
 
         return progress
 
@@ -141,46 +143,57 @@ class Search:
     ) -> tuple[Table, Replicates] | None:
         """Both protocols, or what is missing of them; None where that may not be trained ``now``."""
         with suppress(UnfinishedError):
-            found = self._run(work, storage, part, now)
-            work.finish()
-            return found
+            table = self.searched(work, storage, part, now)
+            return table, self.retrained(work, storage, part, table, now)
         return None
 
-    def _run(self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool) -> tuple[Table, Replicates]:
-        laboratory, seed = self.laboratory, work.bench.seed
-        everything = laboratory.settings
-        settings = {**everything, "fresh_sizes": everything["split"]}  # a search has no fresh splits
-        spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
-        content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
-        name = f"{self.place}/{digest(settings, content, seed)}"
-        train = laboratory.train if now else no_training
-        batch = largest_batch(laboratory)
-
-        def progress(phase: str, before: int, extra: int = 0) -> Progress | None:
-            return work.timed(part, phase, before, extra) if now else None
-
+    def searched(self, work: Work, storage: optuna.storages.BaseStorage, part: str, now: bool = True) -> Table:
+        """The trials of the search."""
+        name, settings = self._study(work.bench.seed)
         table: Table = {}
         # An interruption loses one batch, so networks do not wait for each other.
         for methods in grouped(self.methods, lambda method: Method.of(method).network).values():
             table |= run_search(
-                train, self.space, methods, self.trials, seed, storage,
-                name=name, settings=settings, batch=batch, progress=progress("search", len(table) * self.trials),
+                self._train(now), self.space, methods, self.trials, work.bench.seed, storage,
+                name=name, settings=settings, batch=largest_batch(self.laboratory),
+                progress=work.timed(part, "search") if now else None,
             )  # fmt: skip
+            work.finish()
+        return table
+
+    def retrained(
+        self, work: Work, storage: optuna.storages.BaseStorage, part: str, table: Table, now: bool = True
+    ) -> Replicates:
+        """The settings that are best on validation, on fresh seeds and splits."""
+        laboratory, seed = self.laboratory, work.bench.seed
+        name, settings = self._study(seed)
         # Fresh splits of other sizes are another experiment: they find an empty place.
         if (sizes := laboratory.fresh_sizes) is not None:
-            name, settings = f"{name}/test-{sizes[-1]}", everything
-        seeds, planned = self.seeds, trainings(self.methods, 0, self.seeds)
+            name, settings = f"{name}/test-{sizes[-1]}", laboratory.settings
+        seeds, planned = self.seeds, trainings(list(table), 0, self.seeds)
         while True:
-            extra = trainings(self.methods, 0, seeds) - planned
+            extra = trainings(list(table), 0, seeds) - planned
             fresh = honest(
-                train, table, self.space, seeds, seed, storage, laboratory.kept_share,
-                splits=range(1, seeds + 1), name=name, settings=settings, batch=batch,
-                progress=progress("retraining", len(table) * self.trials, extra), curves=False,
+                self._train(now), table, self.space, seeds, seed, storage, laboratory.kept_share,
+                splits=range(1, seeds + 1), name=name, settings=settings, batch=largest_batch(laboratory),
+                progress=work.timed(part, "retraining", extra) if now else None, curves=False,
             )  # fmt: skip
             more = self._seeds_needed(seeds, fresh)
             if more <= seeds:
-                return table, fresh
+                work.finish()
+                return fresh
             seeds = more
+
+    def _study(self, seed: int) -> tuple[str, dict[str, object]]:
+        """What stands in front of the names of the studies, and the settings that they carry."""
+        everything = self.laboratory.settings
+        settings = {**everything, "fresh_sizes": everything["split"]}  # a search has no fresh splits
+        spaces = self.space if isinstance(self.space, Space) else {name: self.space(name) for name in self.methods}
+        content = spaces.table() if isinstance(spaces, Space) else {name: one.table() for name, one in spaces.items()}
+        return f"{self.place}/{digest(settings, content, seed)}", settings
+
+    def _train(self, now: bool) -> Train:
+        return self.laboratory.train if now else no_training
 
     def _seeds_needed(self, seeds: int, fresh: Replicates) -> int:
         """How many seeds bring the widest interval of a difference down to the half-width that is wanted."""
@@ -198,6 +211,11 @@ class Search:
         sizes = self.laboratory.fresh_sizes or self.laboratory.dataset.split.sizes
         val_accuracy = round(found.chosen[method].val_accuracy, 6)
         return Fresh(val_accuracy, rounded(found.accuracy[method], 6), sizes[-1])
+
+
+def commits(runs: Iterable[Finished]) -> str | None:
+    """The commits that made some trainings, in the order of these; None where none is known."""
+    return provenance.commits(run.commit for run in runs)
 
 
 def rounded(values: Any, digits: int) -> tuple[float | None, ...]:

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, check_table, check_text
 from tadropedge.errors import TadropedgeError
 from tadropedge.memory import check_memory
 from tadropedge.method import Method
+from tadropedge.provenance import commit
 from tadropedge.search.claims import PAUSE, Claims
 from tadropedge.search.space import Spaces, check_spaces, space_for, trial
 from tadropedge.search.study import Finished, Ledger, Storage, opened
@@ -92,6 +94,23 @@ class Job:
     trial: Trial
 
 
+Look = Callable[[Train, Sequence[Job]], None]
+_look: ContextVar[Look | None] = ContextVar("look", default=None)
+
+
+@contextmanager
+def looking(look: Look) -> Iterator[None]:
+    """In this block :func:`run_jobs` runs nothing: it shows its trainer and its jobs to ``look``.
+
+    So whoever trains through it can be looked at again without knowing of it.
+    """
+    token = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(token)
+
+
 def run_jobs(
     train: Train,
     jobs: Sequence[Job],
@@ -105,13 +124,16 @@ def run_jobs(
     What another process on the same storage is training is waited for; all jobs must be of one storage.
     """
     check_integer("batch", batch, least=1)
+    if (look := _look.get()) is not None:
+        look(train, jobs)
+        return
     progress = progress or _silent
     missing = {(job.ledger.id, job.index): job for job in jobs if not job.ledger.holds(job.index, job.trial)}
     done = len(jobs) - len(missing)
     progress(done, len(jobs))
     if not missing:
         return
-    claims = Claims.on(jobs[0].ledger.storage)
+    claims, code = Claims.on(jobs[0].ledger.storage), commit()
     while missing:
         # A batch is the unit of work.
         with claims.taken(list(missing), batch) as keys:
@@ -124,7 +146,7 @@ def run_jobs(
                 outcomes = _checked(train([job.trial for job in part]), part)
                 with _uninterrupted():
                     for job, outcome in zip(part, outcomes, strict=True):
-                        job.ledger.write([Finished.of(job.index, outcome, curves)])
+                        job.ledger.write([Finished.of(job.index, outcome, curves, code)])
         missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
         if len(jobs) - len(missing) > done:
             done = len(jobs) - len(missing)

@@ -43,7 +43,8 @@ class Finished:
     """One finished trial: its number in the search, its settings, and the results of the kept model.
 
     Where ``failed`` is set, losses and accuracies are NaN. ``curves`` holds at most 200 points of each curve of
-    the training, beside their ``epoch``; the search leaves it out.
+    the training, beside their ``epoch``; the search leaves it out. ``commit`` is that of the code that trained it, None
+    where it is not known.
     """
 
     index: int
@@ -56,13 +57,14 @@ class Finished:
     best_epoch: int
     failed: bool = False
     curves: Curves | None = field(default=None, repr=False)
+    commit: str | None = field(default=None, repr=False, compare=False)  # the same numbers are the same result
 
     @classmethod
-    def of(cls, index: int, outcome: Outcome, curves: bool = False) -> Finished:
+    def of(cls, index: int, outcome: Outcome, curves: bool = False, commit: str | None = None) -> Finished:
         """What is kept of an outcome."""
         stored = _curves(outcome) if curves and not outcome.failed else None
         best, failed = outcome.best_epoch, outcome.failed
-        return cls(index, outcome.trial, **outcome.kept, best_epoch=best, failed=failed, curves=stored)
+        return cls(index, outcome.trial, **outcome.kept, best_epoch=best, failed=failed, curves=stored, commit=commit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,7 @@ class Stored:
     test_accuracy: float | None = None
     keep_ratio: float | None = None
     curves: dict[str, list[Any]] | None = None
+    commit: str | None = None
 
     def __post_init__(self) -> None:
         if not self.failed and None in (getattr(self, name) for name in METRICS):
@@ -286,6 +289,8 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> Fro
         attributes["keep_ratio"] = row.trial.keep_ratio
     if row.curves is not None:
         attributes["curves"] = dict(row.curves)
+    if row.commit is not None:
+        attributes["commit"] = row.commit
     frozen = optuna.trial.create_trial(
         state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
         value=None if row.failed else row.val_accuracy,
@@ -338,6 +343,7 @@ def _read(stored: FrozenTrial, method: str) -> Finished:
         best_epoch=attributes["best_epoch"],
         failed=attributes["failed"],
         curves=attributes.get("curves"),
+        commit=attributes.get("commit"),
     )
 
 

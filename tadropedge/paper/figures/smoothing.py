@@ -36,7 +36,7 @@ def reductions(outputs: Sequence[Outputs], gradients: Sequence[Gradients]) -> tu
     axes[0, 0].set_ylabel("outputs: spread less\nthan DropEdge's (%)")
     axes[1, 0].set_ylabel("gradients: variance less\nthan DropEdge's (%)")
     legend(figure, axes[0, 0], handlelength=2.4, fontsize=9)
-    return figure, "over-smoothing and gradients; mean and range over the other settings"
+    return figure, "section 5.1; dots: means, bars: smallest to largest over all other settings"
 
 
 def _curves(axis: Axes, rows: Sequence[R], x: Callable[[R], float]) -> None:
@@ -50,5 +50,6 @@ def _curves(axis: Axes, rows: Sequence[R], x: Callable[[R], float]) -> None:
         places = [at + aside for at in found]
         label = f"{strategy}, {how.replace('_', ' ')}"
         axis.plot(places, means, marker="o", markersize=3.5, linewidth=1.4, label=label, **looks)
-        axis.vlines(places, [min(v) for v in found.values()], [max(v) for v in found.values()], linewidth=0.9, **looks)
+        ends = [min(values) for values in found.values()], [max(values) for values in found.values()]
+        axis.vlines(places, *ends, color=looks["color"], linewidth=0.9)
     axis.axhline(0, color=QUIET, linewidth=0.9, zorder=1)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tadropedge.paper.cells import TWIN_OF
+from tadropedge.paper.gains import Key, effects
 from tadropedge.paper.judge import CLEAR
 from tadropedge.paper.rows import grouped
 from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, dot, lines, marks, picture
+from tadropedge.publish.wording import counted
 
 if TYPE_CHECKING:
     from tadropedge.comparison.statistics import Honest
-    from tadropedge.paper.items.table1 import Result
-    from tadropedge.paper.items.table2 import Contender
+    from tadropedge.paper.cells import Result
+    from tadropedge.paper.contest import Contender
     from tadropedge.paper.items.table3 import Localized
     from tadropedge.paper.judge import Summary
 
@@ -32,7 +36,8 @@ def draw_table1(rows: Sequence[Result]) -> dict[str, bytes]:
         pictures[f"measured-{dataset}"] = measured(mine, dataset)
         compared = [row for row in mine if row.honest.difference is not None]
         if compared:
-            pictures[f"differences-{dataset}"] = differences(compared, dataset)
+            printed = {one.key: one.printed for one in effects(mine, "dropedge") if not math.isnan(one.printed)}
+            pictures[f"differences-{dataset}"] = differences(compared, printed, dataset)
     return pictures
 
 
@@ -42,7 +47,7 @@ def measured(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
     figure, axis, places = _lines(rows, 0.21)
     for row in rows:
         place = places[_label(row)]
-        colour = COLOURS["worse"] if row.short else COLOURS["better"]
+        colour = COLOURS["worse"] if (row.above_printed or 0.0) < 0 else COLOURS["better"]
         mark, at = MARKS[row.laplacian], place + SHIFT[row.laplacian]
         axis.plot([100 * row.paper_protocol.best_test], [at], mark, color=colour, markersize=5, markeredgewidth=0)
         if row.printed is not None:
@@ -57,28 +62,36 @@ def measured(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
 
 
 @picture
-def differences(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
-    """Paired difference to DropEdge at the same budget with its 95 % interval, both Laplacians."""
+def differences(rows: Sequence[Result], printed: Mapping[Key, float], dataset: str) -> tuple[Figure, str]:
+    """Paired difference to DropEdge at the same budget with its 95 % interval, beside the printed gain."""
     figure, axis, places = _lines(rows, 0.27)
     for row in rows:
-        honest, at = row.honest, places[_label(row)] + 1.4 * SHIFT[row.laplacian]
+        honest, place = row.honest, places[_label(row)]
+        at = place + 1.4 * SHIFT[row.laplacian]
         colour = COLOURS.get(honest.outcome or "", GREY)
         ends = [100 * (end or 0.0) for end in (honest.difference_low, honest.difference_high)]
-        axis.plot(ends, [at, at], color=colour, linewidth=1.6, solid_capstyle="round")
-        middle = 100 * (honest.difference or 0.0)
-        axis.plot([middle], [at], MARKS[row.laplacian], color=colour, markersize=4.5)
+        axis.plot(ends, [at, at], color=colour, linewidth=1.6, solid_capstyle="round", zorder=2)
+        middle, filled = 100 * (honest.difference or 0.0), "white" if row.null else colour
+        axis.plot([middle], [at], MARKS[row.laplacian], color=colour, markersize=4.5, markerfacecolor=filled)
+    gains = {places[_label(row)]: printed.get((row.dataset, row.network, row.method, row.laplacian)) for row in rows}
+    for place, gain in gains.items():
+        if gain is not None:
+            axis.plot([100 * gain], [place], "|", color=INK, markersize=11, markeredgewidth=1.8)
     axis.axvline(0, color=QUIET, linewidth=1.1, linestyle=RULE, zorder=1.5)
     _bands(axis, rows, places)
-    axis.set_xlabel(
-        "points above DropEdge at the same budget (95 %); grey: undecided\n"
-        "circle: combinatorial Laplacian, diamond: normalised",
-        fontsize=9,
-    )
-    return figure, f"{dataset}: honest protocol"
+    told = [
+        "points above DropEdge; bar: printed; interval: measured at the same budget, 95 %",
+        "circle: combinatorial Laplacian, diamond: normalised; hollow: null by construction",
+        "blue: better, orange: worse, after Holm's correction over three strategies",
+        "grey: neither, though its interval, which is not corrected, may exclude 0",
+        *dict.fromkeys(f"*: the trainings of {TWIN_OF[row.network]}" for row in rows if row.network in TWIN_OF),
+    ]
+    figure.supxlabel("\n".join(told), fontsize=9)
+    return figure, f"{dataset}: the gain over DropEdge, printed and measured"
 
 
 def _label(row: Result) -> str:
-    return f"{row.network} {row.method}"
+    return f"{row.network}{'*' if row.network in TWIN_OF else ''} {row.method}"
 
 
 def _lines(rows: Sequence[Result], height: float) -> tuple[Figure, Axes, dict[str, int]]:
@@ -103,19 +116,25 @@ def _ends(honest: Honest | Summary) -> Ends:
 
 @picture
 def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
-    """One panel per dataset, one line per row."""
-    names = list(dict.fromkeys(row.row for row in rows))
+    """One panel per dataset, one line per row with its depth."""
+    layers = {row.row: counted(row.choice.layers, "layer") for row in rows if row.choice.layers is not None}
+    labels = {row.row: ", ".join((row.row, *filter(None, [layers.get(row.row)]))) for row in rows}
+    names = list(labels)
     groups = grouped(rows, lambda row: row.dataset)
-    figure = Figure(figsize=(WIDTH, 1.4 + 0.36 * len(names)))
+    figure = Figure(figsize=(WIDTH, 1.6 + 0.36 * len(names)))
     axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
     for axis, (dataset, mine) in zip(axes, groups.items(), strict=True):
-        lines(axis, names)
+        lines(axis, list(labels.values()))
         for row in mine:
             best = row.accuracy if row.source == "measured" else None
             marks(axis, names.index(row.row), row.printed, best, _ends(row.honest))
         axis.set_title(dataset)
-    figure.supxlabel("test accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 %", fontsize=9)
-    return figure, "TADropEdge beside its competitors"
+        axis.tick_params(axis="x", labelsize=9)
+    looks = [row.looks for row in rows if row.looks is not None]
+    trials = f"the best of {counted(set(looks), 'trial')} each" if looks else "the best trial"
+    told = f"test accuracy (%); bar: printed; diamond: {trials}\ndot: mean over fresh seeds and splits, 95 %"
+    figure.supxlabel(f"{told}; IncepGCN of 3 layers is JKNet of 3 layers", fontsize=9)
+    return figure, "TADropEdge, its backbones without it, and its competitors"
 
 
 @picture

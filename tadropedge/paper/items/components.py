@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from tadropedge.graph import Graph
 from tadropedge.paper.item import Bench, Item, Verdict
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import judged
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Row, title
@@ -35,10 +37,13 @@ ROWS = (Counts,)
 
 def run(bench: Bench) -> Item:
     """Count the components of each dataset, and the nodes of the largest and the smallest."""
-    recipe, rows = bench.recipe, []
+    recipe, journal, rows = bench.recipe, Journal(bench), []
     for name in bench.each("components", recipe["datasets"]):
-        rows.append(measured(name, bench.dataset(name).graph, recipe.published[title(name)]))
-    return Item(rows, [verdict for row in rows for verdict in judge(row, recipe)], notes=recipe.said())
+        graph = bench.dataset(name).graph
+        counted = partial(measured, name, graph, recipe.published[title(name)])
+        rows.append(journal.row(name, graph.fingerprint, Counts, counted))
+    verdicts = [verdict for row in rows for verdict in judge(row, recipe)]
+    return Item(rows, verdicts, notes=recipe.said(), run=journal.run)
 
 
 def measured(name: str, graph: Graph, printed: Sequence[int]) -> Counts:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from tadropedge.data.dataset import Dataset
 from tadropedge.paper.item import Bench, Item, Verdict
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import judged
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Column, Row, title
+from tadropedge.training.laboratory import data_fingerprints
 from tadropedge.typed import build
 
 Split = tuple[int, int, int]
@@ -48,12 +51,14 @@ ROWS = (Statistics,)
 
 def run(bench: Bench) -> Item:
     """Count nodes, edges, classes, features and the split of each dataset."""
-    rows = []
+    journal, rows = Journal(bench), []
     for name in bench.each("datasets", bench.recipe["datasets"]):
         printed = build(Tally, bench.recipe.published[title(name)], f"published.{title(name)}")
-        rows.append(measured(bench.dataset(name), printed))
+        dataset = bench.dataset(name)
+        data = {**data_fingerprints(dataset), "listed": dataset.graph.arc_pair}
+        rows.append(journal.row(name, data, Statistics, partial(measured, dataset, printed)))
     verdicts = [verdict for row in rows for verdict in judge(row, bench.recipe)]
-    return Item(rows, verdicts, notes=bench.recipe.said())
+    return Item(rows, verdicts, notes=bench.recipe.said(), run=journal.run)
 
 
 def measured(dataset: Dataset, printed: Tally) -> Statistics:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tadropedge.paper.clustered import Contrast, clustered, contrast, spectrum
+from tadropedge.paper.clustered import Contrast, clustered, kept_contrast, spectrum
 from tadropedge.paper.figures import graphs
 from tadropedge.paper.item import Bench, Item, Verdict
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import judged
 from tadropedge.paper.recipe import Recipe
 
@@ -20,14 +21,14 @@ GOOD = 0.9  # what a share must reach to count as "relatively uniform" or as "id
 
 def run(bench: Bench) -> Item:
     """Draw the figure for one graph, and check what it shows on many."""
-    recipe, rows = bench.recipe, []
+    recipe, journal, rows = bench.recipe, Journal(bench), []
     for number in bench.each("graphs", range(recipe["graphs"])):
         made = clustered(recipe["graph"], bench.seed + number)
-        found = spectrum(made)
-        rows.append(contrast(number, made, found, recipe["shown"]))
+        rows.append(kept_contrast(journal, "graphs", number, made, recipe["shown"]))
         if number == 0:
-            figures = {"fig1": graphs.modes(made, found, recipe["shown"])}
-    return Item(rows, judge(rows, recipe), figures, recipe.said(words=[{"words": words(recipe["graph"])}]))
+            figures = {"fig1": graphs.modes(made, spectrum(made), recipe["shown"])}
+    notes = recipe.said(words=[{"words": words(recipe["graph"])}])
+    return Item(rows, judge(rows, recipe), figures, notes, run=journal.run)
 
 
 def judge(rows: Sequence[Contrast], recipe: Recipe) -> list[Verdict]:

@@ -280,8 +280,12 @@ def span(found: Sequence[Measured]) -> str:
     """
     low, high = (pick(found, key=lambda one: one.value) for pick in (min, max))
     mean = sum(one.value for one in found) / len(found)
-    ends = (f"{100 * one.value:.1f} ± {100 * CLEAR * one.error:.1f}".replace("-", "−") for one in (low, high))
-    return f"{100 * mean:.1f} % on average (from {' to '.join(ends)})".replace("-", "−")
+    ends = (f"{_shown(one.value)} ± {100 * CLEAR * one.error:.1f}" for one in (low, high))
+    return f"{_shown(mean)} % on average (from {' to '.join(ends)})"
+
+
+def _shown(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:.1f}".replace("-", "−")
 
 
 def tables(rows: Sequence[Found]) -> list[Table]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 
 from tadropedge.paper.figures import graphs as figures
 from tadropedge.paper.item import Bench, Item, Verdict
+from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import Array, judged
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Column, Row, title
@@ -47,7 +49,7 @@ def run(bench: Bench) -> Item:
     """Score the edges of each dataset with each Laplacian, q the number of classes."""
     recipe, published = bench.recipe, bench.recipe.published
     cases = [(name, laplacian) for name in recipe["datasets"] for laplacian in recipe["laplacians"]]
-    rows = []
+    journal, rows = Journal(bench), []
     curves: dict[str, dict[str, Array]] = {}
     for name, laplacian in bench.each("scores", cases):
         dataset = bench.dataset(name)
@@ -55,9 +57,10 @@ def run(bench: Bench) -> Item:
         scores = aggregate_resistance(dataset.graph, q, laplacian=laplacian, cache_dir=bench.cache_dir)
         both = np.repeat(np.sort(scores.cpu().numpy()), 2)  # each edge as two pairs, as in the paper
         curves.setdefault(title(name), {})[laplacian] = both
-        rows.append(measured(name, laplacian, both, published[title(name)], auto_gamma(scores), q))
+        make = partial(measured, name, laplacian, both, published[title(name)], auto_gamma(scores), q)
+        rows.append(journal.row(f"{name}/{laplacian}", [dataset.graph.fingerprint, q], Distribution, make))
     pictures = {"weights": figures.distributions(curves, published)}
-    return Item(rows, judge(rows, recipe), pictures, recipe.said())
+    return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
 
 
 def measured(name: str, laplacian: str, values: Array, gamma: float, knee: float, q: int) -> Distribution:
