@@ -25,12 +25,12 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.paper import journal
 from tadropedge.paper.figures import fixed as fixed_figures
 from tadropedge.paper.figures import tables as table_figures
-from tadropedge.paper.fixed import FixedSetting, Trained
+from tadropedge.paper.fixed import FixedSetting, Trained, in_points
 from tadropedge.paper.item import NOT_REPRODUCED, REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
 from tadropedge.paper.items.table1 import Result, judge
 from tadropedge.paper.items.table2 import Contender, Contest, other_splits, without_topology
-from tadropedge.paper.judge import Gap, Summary, gaps, told
+from tadropedge.paper.judge import Against, Gap, Summary, gaps, told
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
 from tadropedge.paper.rows import table as columns
@@ -399,7 +399,7 @@ def test_table2_in_parts(made, monkeypatch):
 def test_table3_bounds_what_can_be_reached(made, counted):
     item = made("table3").item
     assert [(row.noise, row.method) for row in item.rows] == [
-        (noise, method) for noise in ("stated", "calibrated") for method in METHODS
+        (noise, method) for noise in ("stated", "calibrated", "scarce") for method in METHODS
     ]
     for one in item.rows:
         assert one.best_mean == pytest.approx(np.mean(one.best_by_graph), abs=1e-4)
@@ -408,14 +408,15 @@ def test_table3_bounds_what_can_be_reached(made, counted):
         assert (one.honest.difference is None) == (one.method in METHODS[:2])
     assert item.verdicts[0].status == "cannot be as stated"
     for one in item.rows:
-        bounds = [bayes_accuracy(graph, one.noise) for graph in (0, 1)]
+        bounds = [bayes_accuracy(graph, one.deviation, sizes=(one.training, 500, 1000)) for graph in (0, 1)]
         assert (one.bayes, one.bayes_low, one.bayes_high) == (np.mean(bounds), min(bounds), max(bounds))
         assert one.bayes_by_graph == tuple(round(bound, 4) for bound in bounds)
-    stated, calibrated = item.rows[0], item.rows[-1]
+    stated, calibrated, scarce = item.rows[0], item.rows[5], item.rows[10]
     assert stated.bayes_high < min(tiny("table3").published.values()) == 0.82  # out of reach on both graphs
     assert calibrated.bayes_low > stated.bayes_high  # the calibrated noise is the smaller one
-    assert calibrated.deviation < stated.deviation
-    assert len(made("table3").trials) == 2 * 2 * (5 * 2 + 8 * 1)
+    assert scarce.deviation < calibrated.deviation < stated.deviation
+    assert scarce.training < calibrated.training == stated.training == 100
+    assert len(made("table3").trials) == 3 * 2 * (5 * 2 + 8 * 1)
     counted.clear()
     assert table3.run(bench("table3", made("table3").folder)).rows == item.rows
     assert not counted
@@ -468,8 +469,16 @@ def test_inverse_is_compared_on_every_dataset(made):
         for method in ("dropedge", "cdf", "inverse-cdf")
     }
     assert len(item.verdicts) == 2
-    assert "karate" in item.verdicts[0].reason
-    assert "clusters" in item.verdicts[0].reason
+    assert "karate" in item.verdicts[0].measured
+    assert "clusters" in item.verdicts[0].measured
+    inverse = [one for one in item.rows if one.method == "inverse-cdf"]
+    assert all(("to_cdf" in one.columns()) == (one in inverse) for one in item.rows)
+    for one in inverse:
+        (cdf,) = [
+            other for other in item.rows
+            if (other.method, other.dataset, other.keep_prob) == ("cdf", one.dataset, one.keep_prob)
+        ]  # fmt: skip
+        assert one.to_cdf.difference == pytest.approx(one.accuracy.mean - cdf.accuracy.mean)
 
 
 @pytest.mark.parametrize("name", ["convergence", "accuracy-vs-p", "inverse"])
@@ -525,7 +534,8 @@ def test_inverse_is_worst_where_it_is_surely_below_both():
     gap = inverse.over_p(group)
     assert gap["same_p"].difference == pytest.approx(-0.08, abs=1e-3)
     same_p, same_budget = inverse.judge({"combinatorial": {"cora": gap}}, tiny("inverse"))
-    assert (same_p.status, same_budget.status) == ("reproduced", "not reproduced")
+    assert (same_p.status, same_p.own) == ("reproduced", False)
+    assert (same_budget.word, same_budget.own) == ("partly: below TADropEdge on cora (combinatorial)", True)
 
 
 def test_a_gap_with_fewer_than_two_pairs_is_undecided():
@@ -534,7 +544,8 @@ def test_a_gap_with_fewer_than_two_pairs_is_undecided():
     assert found["cutoff"] == found["division"] == Gap()
     assert found["cdf"].p_value == 0.75  # 2 / 2^3, corrected for three
     assert told(list(found.values())) == "surely above in 0, surely below in 0, undecided in 3 of 3"
-    assert inverse._shown(found["cutoff"]) == "undecided"
+    assert in_points(found["cutoff"]) == "undecided"
+    assert in_points(found["cdf"]) == "+2.00 ± 0.00"
 
 
 def test_accuracy_vs_p_shows_what_failed_as_nothing():
@@ -547,6 +558,94 @@ def test_accuracy_vs_p_shows_what_failed_as_nothing():
     assert uniform == pytest.approx([81.0])
     assert np.isnan(level).all()
     assert np.isnan(strategy).all()
+
+
+def localized(noise, method, best, bayes, training=25):
+    """A row on four graphs; best accuracies and honest means are the same."""
+    honest = Honest(
+        mean=0.8, low=0.7, high=0.9, seeds=4, difference=None, difference_low=None, difference_high=None, p_value=None,
+        verdict=None,
+    )  # fmt: skip
+    if method in METHODS[2:]:
+        honest = replace(honest, difference=0.0, difference_low=-0.01, difference_high=0.01, p_value=1.0)
+    return table3.Localized(
+        noise=noise, deviation=0.001, training=training, method=method,
+        printed=load_recipe("table3", "paper").published[method], best_mean=float(np.mean(best)),
+        best_of_graphs=max(best), honest=honest, bayes=bayes, bayes_low=bayes, bayes_high=bayes, graphs=4, trials=30,
+        seeds_per_graph=5, best_by_graph=tuple(best), honest_by_graph=tuple(best), bayes_by_graph=(bayes,) * 4,
+    )  # fmt: skip
+
+
+WAVE = np.array([0.0, 0.001, 0.002, 0.001])  # so that a mean has an error
+
+
+def setup_rows(noise, bayes, gains):
+    """Original at the printed 0.82, the others that much above it."""
+    levels = {"original": 0.0, **gains}
+    return [
+        localized(noise, method, [0.82 + level + sign * x for x in WAVE], bayes)
+        for (method, level), sign in zip(levels.items(), (0, 1, -1, 1, -1), strict=True)
+    ]
+
+
+def test_table3_judges_the_gains_only_where_there_is_room_for_the_printed_ones():
+    recipe = load_recipe("table3", "paper")
+    gains = {"dropedge": 0.016, "cutoff": 0.040, "division": 0.036, "cdf": 0.016}
+    stated = table3.judge(setup_rows("stated", 0.39, gains), recipe)
+    assert [(one.status, one.own) for one in stated] == [("cannot be as stated", False)] * 2
+    near = table3.judge(setup_rows("calibrated", 0.839, gains), recipe)
+    assert [one.word for one in near[1:]] == ["cannot be asked", "no"]
+    assert all(one.own for one in near)
+    assert "the Bayes bound lies 1.9 points above the tuned original, the best printed gain is 4.0" in near[1].reason
+    assert near[1].printed == "points above original: dropedge +1.60, cutoff +4.00, division +3.60, cdf +2.80"
+    reached, both, better, cutoff, citations, honestly = table3.judge(setup_rows("scarce", 0.95, gains), recipe)
+    assert reached.word == "partly: original, dropedge, cutoff, division"  # cdf 1.3 points below
+    assert both.word == "yes"
+    assert better.word == "partly: cutoff, division"
+    assert better.measured.startswith("points above DropEdge: cutoff +2.20 ± 0.16")  # 2 (WAVE · 2).std / √4
+    assert better.reason.endswith("2 of 3 intervals lie wholly below the printed gain")  # not division, +2.00
+    assert (cutoff.word, citations.word, honestly.word) == ("yes", "yes", "no")
+    assert all(one.own for one in (reached, both, better, cutoff, citations, honestly))
+    none = dict.fromkeys(gains, 0.0)
+    words = [one.word for one in table3.judge(setup_rows("scarce", 0.95, none), recipe)]
+    assert words[1:] == ["partly: dropedge, division", "no", "no", "no", "no"]
+
+
+def test_the_printed_gain_on_citation_networks_is_that_of_table1():
+    cells = [cell for data in load_recipe("table1", "paper").published.values() for cell in data.values()]
+    every = [
+        ours - base
+        for cell in cells
+        for name in METHODS[2:]
+        for ours, base in zip(cell[name], cell["dropedge"], strict=True)
+    ]
+    assert len(every) == 63
+    assert 0.005 < table3.citation_gain() < 0.01
+
+
+def test_table3_passes_over_graphs_whose_training_signals_miss_a_community():
+    recipe = load_recipe("table3", "quick")
+    scarce = {"noise": 1e-3, "training": 20}
+    settings = {**recipe.settings, "setups": {"scarce": scarce}, "graphs": {"scarce": 33}, "trials": {"scarce": 1}}
+    setup = table3.Setup.of(replace(recipe, settings=settings), "scarce", 0)
+    assert setup.graphs == (*range(31), 32, 33)  # the 20 signals of graph 31 start from four communities
+    assert len(np.unique(table3.task(31, 1e-3, 20).samples[1][:20])) == 4
+
+
+def test_accuracy_vs_p_says_at_which_p_it_holds():
+    noise, recipe = 0.0001 * np.sin(np.arange(8)), load_recipe("accuracy-vs-p", "paper")
+    same = 0.8 + noise
+    high = [trained("cdf", p, p, same + 0.01 + noise * p, same, same + noise * p) for p in (0.1, 0.2, 0.3)]
+    low = [trained("cdf", p, p, same - noise * p, same, same + noise * p) for p in (0.4, 0.5)]
+    base = [trained("dropedge", p, p, same) for p in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    same_p, same_budget = accuracy_vs_p.judge(accuracy_vs_p.rows_of([*base, *high, *low]), recipe)
+    assert same_p.word == "partly: cdf at p = 0.1 and 0.2 and 0.3 (x)"
+    assert not same_p.own
+    assert same_budget.own
+    alone = accuracy_vs_p.judge(accuracy_vs_p.rows_of([*base[:3], *high]), recipe)
+    assert alone[0].word == "reproduced"
+    none = accuracy_vs_p.judge(accuracy_vs_p.rows_of([*base[3:], *low]), recipe)
+    assert none[0].word == "not reproduced"
 
 
 def test_table3_leaves_a_failed_replicate_out_of_both_of_a_pair():
@@ -607,38 +706,67 @@ def test_the_picture_of_table2_marks_what_is_known():
     assert places == [0.18, 0.18, -0.18, 0.0, 1.0]  # interval, mean, best trial and printed; printed alone
 
 
-def test_the_picture_of_table3_has_a_panel_for_each_noise(made):
+def test_the_picture_of_table3_has_a_panel_for_each_setup(made):
     rows = made("table3").item.rows
     figure, _ = table_figures.noises.__wrapped__(rows)
     titles, _, lines = drawn(figure)
-    assert titles == [f"{one.noise} noise {one.deviation:g}" for one in (rows[0], rows[-1])]
-    assert lines == [4 * len(METHODS) + 1] * 2  # interval, mean, best trial and printed; and the Bayes bound
-    assert figure.axes[0].get_lines()[-1].get_xdata()[0] == 100 * rows[0].bayes
+    originals = rows[::5]
+    assert [title.splitlines()[0] for title in titles] == [f"{one.noise}, 2 graphs" for one in originals]
+    # Two intervals, two means and the printed gain of each method; zero; and the room where it is small.
+    assert lines == [5 * 4 + 1 + (one.room < table_figures.ROOM) for one in originals]
+    printed = [line.get_xdata()[0] for line in figure.axes[0].get_lines() if line.get_marker() == "|"]
+    assert printed == pytest.approx([1.6, 4.0, 3.6, 2.8])
 
 
-def test_the_picture_of_convergence_shows_the_mean_curves(made):
+def test_the_picture_of_convergence_shows_differences_to_both_kinds_of_dropedge(made):
     rows = made("convergence").item.rows
-    figure, _ = fixed_figures.curves.__wrapped__(rows, "combinatorial")
+    figure, title = fixed_figures.curves.__wrapped__(rows, "combinatorial")
     titles, words, lines = drawn(figure)
-    assert titles == ["training loss", "validation loss"]
-    assert words == list(fixed_figures.SHOWN)
-    assert lines == [5, 5]
-    assert [len(axis.collections) for axis in figure.axes] == [2, 2]  # the bands of DropEdge and cdf
-    cdf = next(row for row in rows if row.method == "cdf")
-    assert tuple(figure.axes[1].get_lines()[3].get_ydata()) == cdf.val_loss.value
+    assert titles == [f"{loss} loss, {how}" for how in ("same p", "same budget") for loss in ("training", "validation")]
+    assert words == METHODS[2:]
+    assert lines == [4] * 4  # three strategies and zero
+    assert [len(axis.collections) for axis in figure.axes] == [3] * 4
+    assert "3 pairs of runs" in title
+    found = {row.method: row for row in rows}
+    for axis, other in ((figure.axes[1], "dropedge"), (figure.axes[3], "dropedge as cdf")):
+        apart = np.subtract(found["cdf"].val_loss.value, found[other].val_loss.value)
+        assert axis.get_lines()[2].get_ydata() == pytest.approx(apart, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["accuracy-vs-p", "inverse"])
-def test_the_pictures_of_accuracy_have_a_column_for_each_strategy(name, made):
-    rows = [row for row in made(name).item.rows if (row.dataset, row.laplacian) == ("karate", "combinatorial")]
-    strategies = [method for method in dict.fromkeys(row.method for row in rows) if method != "dropedge"]
+def test_the_pictures_of_accuracy_have_a_column_for_each_strategy(made):
+    rows = [row for row in made("accuracy-vs-p").item.rows if row.laplacian == "combinatorial"]
     figure, _ = fixed_figures.panels.__wrapped__(rows, "karate")
     titles, words, lines = drawn(figure)
-    assert titles == [*strategies, *[""] * len(strategies)]
+    assert titles == [*METHODS[2:], *[""] * 3]
     assert words == ["DropEdge, same p", "DropEdge, same budget", "the strategy"]
-    assert lines == [3] * len(strategies) + [2 * (1 + 2) + 1] * len(strategies)  # two p, two kinds of DropEdge
-    mine = [row for row in rows if row.method == strategies[0]]
+    assert lines == [3] * 3 + [2 * 2 + 1] * 3  # two kinds of DropEdge, all and decided; zero
+    assert [len(axis.collections) for axis in figure.axes] == [3] * 3 + [2] * 3  # bars
+    mine = [row for row in rows if row.method == "cutoff"]
     assert list(figure.axes[0].get_lines()[2].get_ydata()) == [100 * row.accuracy.mean for row in mine]
+
+
+def test_the_picture_of_inverse_shows_all_three_methods_in_one_panel(made):
+    figure, _ = fixed_figures.opposites.__wrapped__(made("inverse").item.rows, "combinatorial")
+    titles, words, lines = drawn(figure)
+    assert titles == ["karate, 3 seeds", "clusters, 3 seeds", "", ""]
+    assert words == [
+        *("DropEdge", "TADropEdge (cdf)", "Inverse-TADropEdge (cdf)"),
+        *("minus DropEdge, same p", "minus DropEdge, same budget", "minus TADropEdge"),
+    ]
+    assert lines == [3, 3, 2 * 3 + 1, 2 * 3 + 1]
+    assert [len(axis.collections) for axis in figure.axes] == [3] * 4
+
+
+def test_a_difference_is_filled_where_the_correction_leaves_it_decided():
+    sure, unsure = Gap(difference=0.02, low=0.01, high=0.03, p_value=0.01), Gap(difference=0.02, p_value=0.06)
+    row = accuracy_vs_p.Accuracy(
+        dataset="cora", laplacian="x", method="cdf", keep_prob=0.3, kept_share=0.65, accuracy=Summary(mean=0.8),
+        against=Against(same_p=sure, same_budget=unsure),
+    )  # fmt: skip
+    uniform = replace(row, method="dropedge", against=Against())
+    figure, _ = fixed_figures.panels.__wrapped__([uniform, row], "cora")
+    _, decided, _, undecided, _ = (list(line.get_ydata()) for line in figure.axes[1].get_lines())
+    assert (decided, undecided) == ([2.0], [])
 
 
 def test_pictures_are_png_and_the_same_every_time(made):

@@ -105,7 +105,7 @@ def test_counts_that_differ_are_not_called_alike():
     recipe = load_recipe("components", "quick")
     assert "alike" in components.judge(row, recipe)[0].reason
     told = components.judge(replace(row, by_spreading=77), recipe)[0].reason
-    assert told == "78 components by SciPy's search, but 77 by spreading labels"
+    assert told == "counted by SciPy's search, but 77 by spreading labels"
 
 
 # -- clustered graphs and scores -------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import optuna
 
 from tadropedge.paper.item import Bench
-from tadropedge.paper.judge import Against, Array, gaps
+from tadropedge.paper.judge import Against, Array, Gap, gaps, where_it_holds
 from tadropedge.paper.trainings import Work, digest, laboratory, largest_batch
+from tadropedge.publish.wording import plus_minus
 from tadropedge.search.engine import Job, run_jobs
 from tadropedge.search.protocol import reference, replicate
 from tadropedge.search.space import Space
@@ -137,3 +138,34 @@ def against(group: Sequence[Trained], measure: Callable[[Sequence[Finished]], Ar
     same_p = gaps({one.setting: (ours[one.setting], measure(one.same_p)) for one in strategies})
     same_budget = gaps({one.setting: (ours[one.setting], measure(one.same_budget)) for one in strategies})
     return {setting: Against(same_p=same_p[setting], same_budget=same_budget[setting]) for setting in ours}
+
+
+def held(found: Mapping[str, Mapping[str, bool]]) -> bool | str:
+    """Where a claim holds, case by case with each Laplacian: the paper does not say which it used, so one is enough.
+
+    >>> held({"combinatorial": {"Cora": True}, "normalized": {"Cora": False}})
+    True
+    >>> held({"combinatorial": {"Cora": True, "PubMed": False}, "normalized": {"Cora": False, "PubMed": False}})
+    'Cora (combinatorial)'
+    """
+    if any(all(cases.values()) for cases in found.values()):
+        return True
+    every = {f"{case} ({name})": holds for name, cases in found.items() for case, holds in cases.items()}
+    return where_it_holds(every)
+
+
+def extremes(found: Sequence[Gap], shown: Callable[[Gap], str]) -> str:
+    """The smallest and the largest of some differences, as they are ``shown``.
+
+    >>> extremes([Gap(difference=2.0), Gap(difference=-1.0), Gap()], lambda gap: f"{gap.difference:g}")
+    'from -1 to 2'
+    """
+    known = sorted((gap for gap in found if gap.difference is not None), key=lambda gap: gap.difference or 0.0)
+    return f"from {shown(known[0])} to {shown(known[-1])}" if known else "undecided"
+
+
+def in_points(gap: Gap) -> str:
+    """A difference of accuracies in points, always with its sign, and half the width of its interval."""
+    if gap.difference is None:
+        return "undecided"
+    return plus_minus(f"{100 * gap.difference:+.2f}".replace("-", "−"), gap.low, gap.high)

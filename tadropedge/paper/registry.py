@@ -20,6 +20,7 @@ ITEMS = {
     "accuracy-vs-p": "accuracy_vs_p",
     "inverse": "inverse",
     "variance": "variance",
+    "over-smoothing": "over_smoothing",
     "theorem1": "theorem1",
     "augmentation": "augmentation",
     "edge-errors": "edge_errors",
@@ -40,8 +41,8 @@ def named_items(name: str) -> list[str]:
     >>> named_items("tabel1")
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: unknown item of the paper 'tabel1'; choose from table1, table2, table3, \
-datasets, components, fig1, examples, weights, convergence, accuracy-vs-p, inverse, variance, theorem1, \
-augmentation, edge-errors, proposition1, eigengap, all (did you mean 'table1'?)
+datasets, components, fig1, examples, weights, convergence, accuracy-vs-p, inverse, variance, over-smoothing, \
+theorem1, augmentation, edge-errors, proposition1, eigengap, all (did you mean 'table1'?)
     """
     lookup("item of the paper", name, {**ITEMS, ALL: ALL})
     return list(ITEMS) if name == ALL else [name]

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from tadropedge.paper.cells import TWIN_OF
 from tadropedge.paper.gains import Key, effects
+from tadropedge.paper.judge import CLEAR
 from tadropedge.paper.rows import grouped
-from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, lines, marks, picture
+from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, dot, lines, marks, picture
 from tadropedge.publish.wording import counted
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tadropedge.paper.judge import Summary
 
 MARKS = {None: "o", "combinatorial": "o", "normalized": "D"}
+ROOM = 0.05  # above this the bound of source localisation is not drawn
 SHIFT = {None: 0.0, "combinatorial": -0.14, "normalized": 0.14}  # of the two Laplacians on a line
 
 
@@ -137,22 +139,32 @@ def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
 
 @picture
 def noises(rows: Sequence[Localized]) -> tuple[Figure, str]:
-    """One panel per noise, one line per method."""
-    methods = list(dict.fromkeys(row.method for row in rows))
+    """One panel per setup, one line per method: points above the model without dropping, printed ones beside."""
+    methods = [method for method in dict.fromkeys(row.method for row in rows) if method != "original"]
     groups = grouped(rows, lambda row: row.noise)
-    figure = Figure(figsize=(WIDTH, 1.8 + 0.36 * len(methods)))
+    figure = Figure(figsize=(WIDTH * 1.2, 2.4 + 0.42 * len(methods)))
     axes = figure.subplots(1, len(groups), sharex=True, sharey=True, squeeze=False)[0]
-    for axis, (noise, mine) in zip(axes, groups.items(), strict=True):
+    for axis, (noise, group) in zip(axes, groups.items(), strict=True):
         lines(axis, methods)
-        for row in mine:
-            marks(axis, methods.index(row.method), row.printed, row.best_mean, _ends(row.honest))
-        bound = mine[0]
-        axis.axvline(100 * bound.bayes, color=QUIET, linewidth=1.1, linestyle=RULE)
-        axis.axvspan(100 * bound.bayes_low, 100 * bound.bayes_high, color="#00000012", zorder=0)
-        axis.set_title(f"{noise} noise {bound.deviation:g}")
+        mine = {row.method: row for row in group}
+        original = mine["original"]
+        for place, method in enumerate(methods):
+            row = mine[method]
+            for honest, colour, aside in ((False, COLOURS["worse"], -0.2), (True, COLOURS["better"], 0.2)):
+                found = row.above(original, honest)
+                low, high = found.value - CLEAR * found.error, found.value + CLEAR * found.error
+                dot(axis, place + aside, (low, found.value, high), colour, markersize=4.5)
+            if row.printed is not None and original.printed is not None:
+                above = 100 * (row.printed - original.printed)
+                axis.plot([above], [place], "|", color=INK, markersize=13, markeredgewidth=1.8)
+        axis.axvline(0, color=QUIET, linewidth=0.9, zorder=1)
+        if original.room < ROOM:  # else it is far to the right
+            axis.axvline(100 * original.room, color=QUIET, linewidth=1.1, linestyle=RULE)
+        axis.set_title(f"{noise}, {original.graphs} graphs\nroom {100 * original.room:.1f} points", fontsize=10)
     figure.supxlabel(
-        "accuracy (%); bar: printed; diamond: best trial; dot: honest mean, 95 % over graphs\n"
-        "dashed and shaded: Bayes bound, mean and range over graphs",
+        "points above the model without dropping; bar: printed\n"
+        "orange: best trial; blue: honest protocol; ± 2 standard errors over graphs\n"
+        "room: from the best trials without dropping to the Bayes bound, dashed where it is near",
         fontsize=9,
     )
-    return figure, "source localisation"
+    return figure, "source localisation: what edge dropping gains"

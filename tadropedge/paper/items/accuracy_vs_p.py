@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tadropedge.paper.figures.fixed import draw_accuracy
-from tadropedge.paper.fixed import Fixed, FixedSetting, Trained, against
+from tadropedge.paper.fixed import Fixed, FixedSetting, Trained, against, extremes, in_points
 from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
-from tadropedge.paper.judge import (
-    BUDGETS,
-    Against,
-    Gap,
-    Summary,
-    accuracies,
-    accuracy,
-    judged_by_laplacian,
-    summary,
-    told,
-)
+from tadropedge.paper.judge import Against, Gap, Summary, accuracies, accuracy, judged, summary, told
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, WITHOUT_NAME, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value, plus_minus, points
@@ -61,33 +51,72 @@ def rows_of(group: Sequence[Trained]) -> list[Accuracy]:
 
 
 def judge(rows: Sequence[Accuracy], recipe: Recipe) -> list[Verdict]:
-    """Whether TADropEdge is above DropEdge in almost all scenarios."""
-    share, verdicts = recipe["almost_all"], []
-    for budget, words in BUDGETS.items():
-        found = {}
-        for laplacian, mine in grouped(rows, lambda row: row.laplacian).items():
-            gaps = [gap for row in mine if (gap := row.against.at(budget)) is not None]
-            above = sum((gap.difference or 0) > 0 for gap in gaps)
-            holds = above >= share * len(gaps) and sum(gap.sign for gap in gaps) > 0
-            found[laplacian] = (holds, f"mean above in {above} of {len(gaps)} scenarios, {told(gaps)}")
-        verdicts.append(judged_by_laplacian(recipe, "above", found, words=words))
+    """Whether TADropEdge is above DropEdge in almost all scenarios, at the same p and at the same budget."""
+    verdicts = []
+    for budget, claim in (("same_p", "above"), ("same_budget", "above_same_budget")):
+        groups = grouped(rows, lambda row: row.laplacian)
+        found = {laplacian: strategies(mine, budget) for laplacian, mine in groups.items()}
+        every = {laplacian: [gap for some in mine.values() for gap in some] for laplacian, mine in found.items()}
+        said = "; ".join(
+            f"{laplacian} Laplacian: mean above in {above(mine)} of {len(mine)} scenarios, {told(mine)}"
+            for laplacian, mine in every.items()
+        )
+        spans = "; ".join(
+            f"{name} ({laplacian}) {extremes(some, in_points)}"
+            for laplacian, mine in found.items()
+            for name, some in mine.items()
+        )
+        enough = any(almost_all(mine, recipe["almost_all"]) for mine in every.values())
+        verdicts.append(judged(recipe, claim, enough or surely_above(rows, budget), said=said, spans=spans))
     return verdicts
+
+
+def strategies(rows: Sequence[Accuracy], budget: str) -> dict[str, list[Gap]]:
+    """The differences of each strategy to DropEdge, p by p."""
+    found = [(row.method, gap) for row in rows if (gap := row.against.at(budget)) is not None]
+    return {name: [gap for _, gap in some] for name, some in grouped(found, lambda pair: pair[0]).items()}
+
+
+def above(found: Sequence[Gap]) -> int:
+    """How many means are above DropEdge's, however little."""
+    return sum((gap.difference or 0) > 0 for gap in found)
+
+
+def almost_all(found: Sequence[Gap], share: float) -> bool:
+    """Whether so many means are above, and more of the differences are surely above than surely below."""
+    return above(found) >= share * len(found) and sum(gap.sign for gap in found) > 0
+
+
+def surely_above(rows: Sequence[Accuracy], budget: str) -> str | bool:
+    """At which p each strategy is surely above DropEdge; False if at none."""
+    sure = [row for row in rows if (gap := row.against.at(budget)) is not None and gap.sign > 0]
+    groups = grouped(sure, lambda row: (row.method, row.laplacian))
+    return (
+        ", ".join(
+            f"{method} at p = {' and '.join(f'{row.keep_prob:g}' for row in mine)} ({laplacian})"
+            for (method, laplacian), mine in groups.items()
+        )
+        or False
+    )
+
+
+def shown_gap(gap: Gap | None) -> str:
+    """A difference in points with its interval and its corrected p-value."""
+    return f"{plus_minus(points(gap.difference), gap.low, gap.high)} (p {p_value(gap.p_value)})" if gap else NOTHING
+
+
+COLUMNS: Cells[Accuracy] = {
+    "method": lambda row: row.method,
+    "dataset": lambda row: row.dataset,
+    "Laplacian": lambda row: row.laplacian,
+    "p": lambda row: f"{row.keep_prob:g}",
+    "kept share": lambda row: f"{row.kept_share:.3f}",
+    "accuracy (%)": lambda row: accuracy(row.accuracy),
+    "to DropEdge, same p (points)": lambda row: shown_gap(row.against.same_p),
+    "to DropEdge, same budget (points)": lambda row: shown_gap(row.against.same_budget),
+}
 
 
 def tables(rows: Sequence[Accuracy]) -> list[Table]:
     """Accuracy and differences, a line for each method and p."""
-    columns: Cells[Accuracy] = {
-        "method": lambda row: row.method,
-        "dataset": lambda row: row.dataset,
-        "Laplacian": lambda row: row.laplacian,
-        "p": lambda row: f"{row.keep_prob:g}",
-        "kept share": lambda row: f"{row.kept_share:.3f}",
-        "accuracy (%)": lambda row: accuracy(row.accuracy),
-        "to DropEdge, same p (points)": lambda row: _gap(row.against.same_p),
-        "to DropEdge, same budget (points)": lambda row: _gap(row.against.same_budget),
-    }
-    return [table_of("accuracy against p, 95 % intervals", rows, columns)]
-
-
-def _gap(gap: Gap | None) -> str:
-    return f"{plus_minus(points(gap.difference), gap.low, gap.high)} (p {p_value(gap.p_value)})" if gap else NOTHING
+    return [table_of("accuracy against p, 95 % intervals, p-values corrected", rows, COLUMNS)]

@@ -81,7 +81,7 @@ def spread(graph: Graph) -> int:
 
 def judge(row: Counts, recipe: Recipe) -> list[Verdict]:
     """The number of components, and the sizes of the largest and the smallest."""
-    how = ", by SciPy's search and by spreading labels alike"
+    how = " by SciPy's search and by spreading labels alike"
     if row.by_spreading != row.components:
         how = f" by SciPy's search, but {row.by_spreading:,} by spreading labels"
     how += f"; {row.isolated} of them are isolated nodes" if row.isolated else ""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
+import scipy.stats
 
 from tadropedge.paper.figures.fixed import draw_losses
-from tadropedge.paper.fixed import Fixed, Trained, against
+from tadropedge.paper.fixed import Fixed, Trained, against, extremes, held
 from tadropedge.paper.item import Bench, Item, Table, Verdict
-from tadropedge.paper.judge import BUDGETS, Against, Array, Gap, judged_by_laplacian, told
+from tadropedge.paper.judge import BUDGETS, Against, Array, Gap, judged, told
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import INLINED, OPTIONAL, Column, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value
@@ -37,6 +38,18 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Apart:
+    """A curve minus that of both kinds of DropEdge, means over pairs of runs, each with its 95 % interval."""
+
+    same_p: Annotated[Band, INLINED] = field(default_factory=Band)
+    same_budget: Annotated[Band, INLINED] = field(default_factory=Band)
+
+    def at(self, budget: str) -> Band:
+        """The difference ``"same_p"`` or ``"same_budget"``."""
+        return self.same_p if budget == "same_p" else self.same_budget
+
+
+@dataclass(frozen=True, kw_only=True)
 class Losses(Row):
     """The losses of one method: numbers of its curves, their differences to DropEdge, and the curves themselves."""
 
@@ -55,6 +68,8 @@ class Losses(Row):
     epoch: Annotated[tuple[int, ...] | None, OPTIONAL] = None
     train_loss: Annotated[Band, INLINED]
     val_loss: Annotated[Band, INLINED]
+    train_apart: Annotated[Apart, INLINED]
+    val_apart: Annotated[Apart, INLINED]
 
     def at(self, measure: str, budget: str) -> Gap | None:
         """The difference of a measure to DropEdge ``"same_p"`` or ``"same_budget"``."""
@@ -116,6 +131,8 @@ def _row(one: Trained, method: str, runs: Sequence[Finished], gaps: Mapping[str,
         epoch=None if epochs is None else tuple(int(epoch) for epoch in epochs),
         train_loss=_band(runs, "train_loss"),
         val_loss=_band(runs, "val_loss"),
+        train_apart=_apart(one, runs, "train_loss"),
+        val_apart=_apart(one, runs, "val_loss"),
         **numbers,
     )
 
@@ -136,23 +153,63 @@ def _band(runs: Sequence[Finished], loss: str) -> Band:
     curves = np.array([run.curves[loss] for run in runs if run.curves is not None], dtype=np.float64)
     if not len(curves):
         return Band()
-    low, high = np.quantile(curves, [1 / 6, 5 / 6], axis=0)
-    value, low, high = (tuple(float(f"{x:.5g}") for x in line) for line in (curves.mean(axis=0), low, high))
+    return _rounded(curves.mean(axis=0), *np.quantile(curves, [1 / 6, 5 / 6], axis=0))
+
+
+def _apart(one: Trained, runs: Sequence[Finished], loss: str) -> Apart:
+    """Of a strategy; a reference stands apart from nothing."""
+    if runs is not one.runs:
+        return Apart()
+    return Apart(same_p=_difference(runs, one.same_p, loss), same_budget=_difference(runs, one.same_budget, loss))
+
+
+def _difference(runs: Sequence[Finished], others: Sequence[Finished], loss: str) -> Band:
+    """The mean over pairs of runs, epoch by epoch, and its 95 % interval by Student's t."""
+    both = [(ours.curves, theirs.curves) for ours, theirs in zip(runs, others, strict=False)]
+    pairs = [np.subtract(a[loss], b[loss], dtype=np.float64) for a, b in both if a is not None and b is not None]
+    if len(pairs) < 2:
+        return Band()
+    mean, error = np.mean(pairs, axis=0), np.std(pairs, axis=0, ddof=1) / np.sqrt(len(pairs))
+    half = scipy.stats.t.ppf(0.975, len(pairs) - 1) * error
+    return _rounded(mean, mean - half, mean + half)
+
+
+def _rounded(*lines: Array) -> Band:
+    value, low, high = (tuple(float(f"{x:.5g}") for x in line) for line in lines)
     return Band(value=value, low=low, high=high)
 
 
 def judge(rows: Sequence[Losses], recipe: Recipe) -> list[Verdict]:
-    """Faster and lower, for both losses, at the same p and at the same budget."""
+    """Faster and lower, for both losses and all strategies, at the same p and, our question, at the same budget."""
     verdicts = []
-    for budget, words in BUDGETS.items():
-        found = {}
-        for laplacian, mine in grouped(rows, lambda row: row.laplacian).items():
-            gaps = {name: [gap for row in mine if (gap := row.at(name, budget)) is not None] for name in MEASURES}
-            lower = all(gap.sign < 0 for some in gaps.values() for gap in some)
-            said = [f"{MEASURES[name][-1]} {told(some)}" for name, some in gaps.items()]
-            found[laplacian] = (lower, "; ".join(said))
-        verdicts.append(judged_by_laplacian(recipe, "converges", found, ". ", words=words))
+    for budget, claim in (("same_p", "converges"), ("same_budget", "converges_same_budget")):
+        found = {
+            laplacian: {
+                words: [gap for row in mine if (gap := row.at(name, budget)) is not None]
+                for name, (_, _, words) in MEASURES.items()
+            }
+            for laplacian, mine in grouped(rows, lambda row: row.laplacian).items()
+        }
+        lower = {
+            laplacian: {words: all(gap.sign < 0 for gap in some) for words, some in mine.items()}
+            for laplacian, mine in found.items()
+        }
+        said = ". ".join(
+            f"{laplacian} Laplacian: " + "; ".join(f"{words} {told(some)}" for words, some in mine.items())
+            for laplacian, mine in found.items()
+        )
+        spans = "; ".join(
+            f"{words} ({laplacian}) {extremes(some, _with_interval)}"
+            for laplacian, mine in found.items()
+            for words, some in mine.items()
+        )
+        verdicts.append(judged(recipe, claim, held(lower), said=said, spans=spans))
     return verdicts
+
+
+def _with_interval(gap: Gap) -> str:
+    half = 0.5 * ((gap.high or 0.0) - (gap.low or 0.0))
+    return f"{gap.difference:+.4f} ± {half:.4f}".replace("-", "−")
 
 
 def tables(rows: Sequence[Losses]) -> list[Table]:

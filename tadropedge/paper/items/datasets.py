@@ -92,7 +92,8 @@ def judge(row: Statistics, recipe: Recipe) -> list[Verdict]:
         "row": row,
         "listed": f"{twice}{row.self_loops} self-loops" if row.listed == printed.edges != row.edges else "",
         "stated": "/".join(f"{part:,}" for part in printed.split),
-        "split": f"{train:,}/{val}/{test}: of {row.nodes:,} nodes{bare} {val} and {test}",
+        "split": f"of {row.nodes:,} nodes{bare} {val:,} and {test:,}",
+        "found": f"{train:,}/{val:,}/{test:,}",
         "left": row.nodes - row.unlabelled - val - test,
     }
     return [

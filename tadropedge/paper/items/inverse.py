@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from tadropedge.paper.figures.fixed import draw_accuracy
-from tadropedge.paper.fixed import Fixed, Trained
-from tadropedge.paper.item import Bench, Item, Verdict
-from tadropedge.paper.items.accuracy_vs_p import ROWS, Accuracy, rows_of, tables
-from tadropedge.paper.judge import Array, Gap, accuracies, gaps, judged_by_laplacian
+from tadropedge.paper.figures.fixed import draw_inverse
+from tadropedge.paper.fixed import Fixed, Trained, held, in_points
+from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
+from tadropedge.paper.items.accuracy_vs_p import COLUMNS, Accuracy, rows_of, shown_gap
+from tadropedge.paper.judge import Array, Gap, accuracies, gaps, judged
 from tadropedge.paper.recipe import Recipe
-from tadropedge.publish.wording import plus_minus
+from tadropedge.paper.rows import OPTIONAL, title
 from tadropedge.search.study import Finished
-
-__all__ = ["ROWS", "run", "tables"]
 
 INVERSE = "inverse-cdf"
 RIVALS = {
@@ -23,7 +23,18 @@ RIVALS = {
     "same_budget": "DropEdge with the same expected number of kept edges",
     "cdf": "TADropEdge",
 }
+CLAIMS = {"worst": ("same_p", "cdf"), "worst_same_budget": ("same_budget", "cdf")}
 Gaps = Mapping[str, Gap]  # inverse minus each rival
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inverted(Accuracy):
+    """Inverse-TADropEdge has its difference to TADropEdge at the same p, which keeps about as many edges, besides."""
+
+    to_cdf: Annotated[Gap | None, OPTIONAL] = None
+
+
+ROWS = (Inverted,)
 
 
 def run(bench: Bench) -> Item:
@@ -31,14 +42,23 @@ def run(bench: Bench) -> Item:
     recipe = bench.recipe
     plan = Fixed(strategies=("cdf", INVERSE), keep_probs=recipe["keep_probs"])
     work = plan.work(bench)
-    rows: list[Accuracy] = []
+    rows: list[Inverted] = []
     found: dict[str, dict[str, Gaps]] = {}
     for group in plan.run(work):
-        rows += rows_of(group)
+        rows += inverted(group)
         where = group[0].setting
-        found.setdefault(where.laplacian, {})[where.dataset] = over_p(group)
+        found.setdefault(where.laplacian, {})[title(where.dataset)] = over_p(group)
     counts = ", ".join(f"{name} {count}" for name, count in recipe["seeds"].items())
-    return Item(rows, judge(found, recipe), draw_accuracy(rows), recipe.said(), run=work.run(counts=counts))
+    return Item(rows, judge(found, recipe), draw_inverse(rows), recipe.said(), run=work.run(counts=counts))
+
+
+def inverted(group: Sequence[Trained]) -> list[Inverted]:
+    """The rows of one dataset and Laplacian; the differences to TADropEdge are corrected together."""
+    cdf = {one.setting.keep_prob: accuracies(one.runs) for one in group if one.setting.method == "cdf"}
+    ours = {one.setting.keep_prob: accuracies(one.runs) for one in group if one.setting.method == INVERSE}
+    found = gaps({p: (values, cdf[p]) for p, values in ours.items()})
+    rows = rows_of(group)
+    return [Inverted(**vars(row), to_cdf=found[row.keep_prob] if row.method == INVERSE else None) for row in rows]
 
 
 def over_p(group: Sequence[Trained]) -> Gaps:
@@ -59,24 +79,28 @@ def over_p(group: Sequence[Trained]) -> Gaps:
 
 
 def judge(found: Mapping[str, Mapping[str, Gaps]], recipe: Recipe) -> list[Verdict]:
-    """Worst in all datasets, against DropEdge at the same p, and at the same budget; Laplacian by Laplacian."""
+    """Worst in all datasets, against DropEdge at the same p, and, our own question, at the same budget."""
     verdicts = []
-    for against in (("same_p", "cdf"), ("same_budget", "cdf")):
-        judged = {}
-        for laplacian, mine in found.items():
-            worst = sum(all(gaps[rival].sign < 0 for rival in against) for gaps in mine.values())
-            numbers = [
-                f"{dataset} " + ", ".join(f"{_shown(gaps[rival])} to {RIVALS[rival]}" for rival in against)
-                for dataset, gaps in mine.items()
-            ]
-            words = f"worst for sure in {worst} of {len(mine)}: {'; '.join(numbers)}"
-            judged[laplacian] = (worst == len(mine), words)
-        verdicts.append(judged_by_laplacian(recipe, "worst", judged, ". ", rival=RIVALS[against[0]]))
+    for claim, rivals in CLAIMS.items():
+        worst = {
+            laplacian: {
+                f"below {RIVALS[rival]} on {name}": gaps[rival].sign < 0
+                for name, gaps in mine.items()
+                for rival in rivals
+            }
+            for laplacian, mine in found.items()
+        }
+        said = [
+            f"to {RIVALS[rival]} ({laplacian}) "
+            + ", ".join(f"{name} {in_points(gaps[rival])}" for name, gaps in mine.items())
+            for laplacian, mine in found.items()
+            for rival in rivals
+        ]
+        verdicts.append(judged(recipe, claim, held(worst), said="; ".join(said)))
     return verdicts
 
 
-def _shown(gap: Gap) -> str:
-    """A difference in points, always with its sign, and half the width of its interval."""
-    if gap.difference is None:
-        return "undecided"
-    return plus_minus(f"{100 * gap.difference:+.2f}".replace("-", "−"), gap.low, gap.high)
+def tables(rows: Sequence[Inverted]) -> list[Table]:
+    """Accuracy and differences, a line for each method and p."""
+    columns: Cells[Inverted] = {**COLUMNS, "to TADropEdge (points)": lambda row: shown_gap(row.to_cdf)}
+    return [table_of("accuracy against p, 95 % intervals, p-values corrected", rows, columns)]

@@ -1,4 +1,8 @@
-"""Table 3: source localisation on many graphs, with the stated and a calibrated noise, beside the Bayes bound.
+"""Table 3: source localisation on many graphs, as stated and in two other setups, beside the Bayes bound.
+
+No classifier reaches the printed accuracies with the stated noise. With the calibrated noise the model without dropping
+scores what is printed, but so near the bound that the printed gains do not fit in between. With less noise and fewer
+training signals they do.
 
 A graph is the unit: its best trial is the paper's protocol, and the mean over fresh seeds of the settings that are
 best on validation is the honest one, paired with DropEdge at the same budget on the same graph.
@@ -6,24 +10,29 @@ best on validation is the honest one, paired with DropEdge at the same budget on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tadropedge.comparison.statistics import Honest, honest_rows, verdict
-from tadropedge.data import SourceLocalization, bayes_accuracy
+from tadropedge.data import SourceLocalization
 from tadropedge.paper.figures import tables as figures
 from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
-from tadropedge.paper.judge import CLEAR, accuracy, difference, judged, mean_and_error
-from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.rows import Row, grouped
+from tadropedge.paper.judge import CLEAR, accuracy, difference, judged, mean_and_error, where_it_holds
+from tadropedge.paper.recipe import Recipe, load_recipe
+from tadropedge.paper.rows import Measured, Row, grouped
 from tadropedge.paper.trainings import Search, Work, laboratory, rounded, trainings
 from tadropedge.publish.wording import percent, points
 from tadropedge.search.protocol import Replicates, adaptive, paper
 from tadropedge.search.space import Space
 
-TOLERANCE = 0.005  # below the printed accuracy
+TOLERANCE = 0.005  # from the printed accuracy
+STATED = "stated"  # the setup of the paper
+STRATEGIES = ("cutoff", "division", "cdf")
+COMMUNITIES = SourceLocalization.communities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,7 @@ class Localized(Row):
 
     noise: str
     deviation: float
+    training: int
     method: str
     printed: float | None
     best_mean: float
@@ -47,57 +57,97 @@ class Localized(Row):
     honest_by_graph: tuple[float | None, ...]
     bayes_by_graph: tuple[float | None, ...]
 
+    def above(self, other: Localized, honest: bool = False) -> Measured:
+        """By how much it is above another method on the same graphs: best trials, or honest means."""
+        mine, theirs = ((row.honest_by_graph if honest else row.best_by_graph) for row in (self, other))
+        return mean_and_error(np.array(mine, dtype=np.float64) - np.array(theirs, dtype=np.float64))
+
+    @property
+    def room(self) -> float:
+        """What the Bayes bound leaves above it."""
+        return self.bayes - self.best_mean
+
 
 ROWS = (Localized,)
 
 
 def run(bench: Bench) -> Item:
-    """Both noises on the same graphs."""
+    """All setups, each on the same graphs as far as it has them."""
     recipe, storage = bench.recipe, bench.storage()
-    graphs = [1000 * bench.seed + number for number in range(recipe["graphs"])]
-    each = trainings(recipe["methods"], recipe["trials"], recipe["seeds"])
-    work = Work(bench, each * len(graphs) * len(recipe["noises"]))
+    setups = [Setup.of(recipe, name, bench.seed) for name in recipe["setups"]]
+    each = {setup.name: trainings(recipe["methods"], setup.trials, recipe["seeds"]) for setup in setups}
+    work = Work(bench, sum(each[setup.name] * len(setup.graphs) for setup in setups))
     rows: list[Localized] = []
-    for noise in recipe["noises"]:
+    for setup in setups:
         best: dict[str, list[float]] = {method: [] for method in recipe["methods"]}
         fresh: list[Replicates] = []
-        for graph in graphs:
-            both = _search(bench, noise, graph).run(work, storage, noise)
+        for graph in setup.graphs:
+            both = _search(bench, setup, graph).run(work, storage, setup.name)
             assert both is not None
             fresh.append(both[1])
             for method, row in paper(both[0]).items():
                 best[method].append(row.test_accuracy)
-        bounds = [bayes_accuracy(graph, noise) for graph in graphs]
-        rows += _rows(recipe, noise, best, fresh, bounds)
-    notes = recipe.said(noise=[{noise: _deviation(noise) for noise in ("stated", "calibrated")}])
-    return Item(rows, judge(rows, recipe), {"table3": figures.noises(rows)}, notes, run=work.run())
+        rows += _rows(recipe, setup, best, fresh)
+    counts = ", ".join(f"{setup.name} {len(setup.graphs)} graphs × {setup.trials} trials" for setup in setups)
+    notes = recipe.said(setups=[{"said": "; ".join(setup.said for setup in setups)}])
+    return Item(rows, judge(rows, recipe), {"table3": figures.noises(rows)}, notes, run=work.run(counts=counts))
 
 
-def _search(bench: Bench, noise: str, graph: int) -> Search:
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """A noise and a number of training signals, on some graphs; everything else is as the paper states it."""
+
+    name: str
+    noise: float | str
+    training: int
+    graphs: Sequence[int]
+    trials: int
+
+    @classmethod
+    def of(cls, recipe: Recipe, name: str, seed: int) -> Setup:
+        """A setup of the recipe, on the first graphs whose training signals start from every community."""
+        own = recipe["setups"][name]
+        numbers = itertools.count(1000 * seed)
+        known = (graph for graph in numbers if len(np.unique(cls._signals(graph, **own))) == COMMUNITIES)
+        graphs = tuple(itertools.islice(known, recipe["graphs"][name]))
+        return cls(name=name, **own, graphs=graphs, trials=recipe["trials"][name])
+
+    @staticmethod
+    def _signals(graph: int, noise: float | str, training: int) -> npt.NDArray[np.int64]:
+        return task(graph, noise, training).samples[1][:training]
+
+    @property
+    def said(self) -> str:
+        """What it is, in a sentence."""
+        deviation = SourceLocalization(noise=self.noise).deviation
+        return f"{self.name}: noise {deviation:g}, {self.training} training signals, {len(self.graphs)} graphs"
+
+
+def task(graph: int, noise: float | str, training: int) -> SourceLocalization:
+    """Source localisation on one graph; validation and test are the paper's."""
+    _, validation, test = SourceLocalization.sizes
+    return SourceLocalization(graph, noise, sizes=(training, validation, test))
+
+
+def _search(bench: Bench, setup: Setup, graph: int) -> Search:
     recipe = bench.recipe
-    dataset = bench.dataset("source-localization", seed=graph, noise=noise)
+    dataset = task(graph, setup.noise, setup.training).dataset().to(bench.device)
     return Search(
         laboratory=laboratory(bench, dataset, "gcnn", recipe["laplacian"]),
         space=Space.of(recipe["space"]),
         methods=recipe["methods"],
-        trials=recipe["trials"],
+        trials=setup.trials,
         seeds=recipe["seeds"],
-        place=f"{noise}/graph-{graph}",
+        place=f"{setup.name}/graph-{graph}",
     )
 
 
-def _deviation(noise: str) -> float:
-    return SourceLocalization(noise=noise).deviation
-
-
 def _rows(
-    recipe: Recipe,
-    noise: str,
-    best: Mapping[str, Sequence[float]],
-    fresh: Sequence[Replicates],
-    bounds: Sequence[float],
+    recipe: Recipe, setup: Setup, best: Mapping[str, Sequence[float]], fresh: Sequence[Replicates]
 ) -> list[Localized]:
     """One row per method."""
+    tasks = [task(graph, setup.noise, setup.training) for graph in setup.graphs]
+    bounds = [one.bayes_accuracy() for one in tasks]
     means = {method: np.array([graph_means(one, method) for one in fresh]) for method in recipe["methods"]}
     honest = honest_rows(
         {method: pairs[:, 0] for method, pairs in means.items()},
@@ -105,8 +155,9 @@ def _rows(
     )
     return [
         Localized(
-            noise=noise,
-            deviation=_deviation(noise),
+            noise=setup.name,
+            deviation=tasks[0].deviation,
+            training=setup.training,
             method=method,
             printed=recipe.published.get(method),
             best_mean=float(np.mean(best[method])),
@@ -116,7 +167,7 @@ def _rows(
             bayes_low=float(np.min(bounds)),
             bayes_high=float(np.max(bounds)),
             graphs=len(bounds),
-            trials=recipe["trials"],
+            trials=setup.trials,
             seeds_per_graph=recipe["seeds"],
             best_by_graph=rounded(best[method], 4),
             honest_by_graph=rounded(means[method][:, 0], 4),
@@ -138,41 +189,133 @@ def graph_means(fresh: Replicates, method: str) -> tuple[float, float]:
 
 
 def judge(rows: Sequence[Localized], recipe: Recipe) -> list[Verdict]:
-    """Whether the printed numbers can be reached, and whether TADropEdge outperforms DropEdge where they can."""
+    """Whether the printed numbers can be reached, and what is left of the printed gains where there is room for them.
+
+    Only the stated noise is the paper's; what is found in another setup answers a question of our own.
+    """
     verdicts = []
     for noise, group in grouped(rows, lambda row: row.noise).items():
         mine = {row.method: row for row in group}
-        verdicts.append(_reachable(mine, noise, recipe))
-        if noise != "stated":
-            verdicts += [_better_at_best(mine, noise, recipe), _better_honestly(mine, noise, recipe)]
+        found = [_reached(mine, recipe)]
+        if mine["original"].room < printed_gain(mine, "original"):
+            found.append(_no_room(mine, recipe))
+        else:
+            found += [_above(mine, recipe, "both", "original"), _above(mine, recipe, "better", "dropedge")]
+            found += [_cutoff(mine, recipe), _citations(mine, recipe)]
+        verdicts += [replace(verdict, own=noise != STATED) for verdict in found]
+        if noise != STATED:
+            verdicts.append(_honestly(mine, recipe))
     return verdicts
 
 
-def _reachable(mine: Mapping[str, Localized], noise: str, recipe: Recipe) -> Verdict:
-    first = next(iter(mine.values()))
+Rows = Mapping[str, Localized]
+
+
+def printed_gain(mine: Rows, reference: str, method: str | None = None) -> float:
+    """What the paper prints of a method, by default of the best strategy, above a reference."""
+    printed = {name: row.printed or 0.0 for name, row in mine.items()}
+    ours = printed[method] if method else max(value for name, value in printed.items() if adaptive(name))
+    return ours - printed[reference]
+
+
+def gains(mine: Rows, reference: str) -> dict[str, Measured]:
+    """Best trial against best trial on the same graphs, for every other method; what drops nothing is no rival."""
+    others = [row for name, row in mine.items() if name not in (reference, "original")]
+    return {row.method: row.above(mine[reference]) for row in others}
+
+
+def _told(found: Mapping[str, Measured]) -> str:
+    """Each gain in points, with its interval."""
+    return ", ".join(f"{name} {points(gain.value)} ± {100 * CLEAR * gain.error:.2f}" for name, gain in found.items())
+
+
+def _printed(mine: Rows, reference: str, names: Iterable[str]) -> str:
+    """Each printed gain in points."""
+    return ", ".join(f"{name} {points(printed_gain(mine, reference, name))}" for name in names)
+
+
+def _reached(mine: Rows, recipe: Recipe) -> Verdict:
+    """Whether every method scores what is printed, neither less nor more."""
+    first = mine["original"]
     printed = {method: row.printed for method, row in mine.items() if row.printed is not None}
     low, high = min(printed.values()), max(printed.values())
-    said = ", ".join(f"{method} {mine[method].best_mean:.3f} ({value:.3f})" for method, value in printed.items())
-    reached = all(mine[method].best_mean >= value - TOLERANCE for method, value in printed.items())
-    impossible = noise == "stated" and first.bayes < low
-    claim = "impossible" if impossible else "reached"
-    return judged(recipe, claim, None if impossible else reached, row=first, low=low, high=high, said=said)
+    numbers = {
+        "row": first,
+        "low": low,
+        "high": high,
+        "tolerance": 100 * TOLERANCE,
+        "bound": f"{first.bayes:.3f} ({first.bayes_low:.3f} to {first.bayes_high:.3f} over {first.graphs} graphs)",
+        "said": ", ".join(f"{method} {value:.3f}" for method, value in printed.items()),
+        "best": ", ".join(f"{method} {mine[method].best_mean:.3f}" for method in printed),
+    }
+    if first.bayes < low:
+        return judged(recipe, "impossible", None, **numbers)
+    near = {method: abs(mine[method].best_mean - value) <= TOLERANCE for method, value in printed.items()}
+    return judged(recipe, "reached", where_it_holds(near), **numbers)
 
 
-def _better_at_best(mine: Mapping[str, Localized], noise: str, recipe: Recipe) -> Verdict:
-    """Best trial against best trial on the same graphs; a mean over graphs has an error, and has to be clear of it."""
-    best = {method: np.array(row.best_by_graph, dtype=np.float64) for method, row in mine.items()}
-    base = best["dropedge"]
-    gaps = {method: mean_and_error(values - base) for method, values in best.items() if adaptive(method)}
-    said = ", ".join(f"{method} {points(gap.value)} ± {100 * CLEAR * gap.error:.2f}" for method, gap in gaps.items())
-    numbers = {"base": percent(float(base.mean())), "clear": CLEAR, "said": said}
-    return judged(recipe, "better", all(gap.above(CLEAR) for gap in gaps.values()), noise=noise, **numbers)
+def _no_room(mine: Rows, recipe: Recipe) -> Verdict:
+    """The printed gains do not fit between the model without dropping and the bound."""
+    above, over = gains(mine, "original"), gains(mine, "dropedge")
+    numbers = {
+        "row": mine["original"],
+        "room": percent(mine["original"].room, 1),
+        "gain": percent(printed_gain(mine, "original"), 1),
+        "printed_original": _printed(mine, "original", above),
+        "original": _told(above),
+        "dropedge": _told(over),
+    }
+    return judged(recipe, "no_room", None, **numbers)
 
 
-def _better_honestly(mine: Mapping[str, Localized], noise: str, recipe: Recipe) -> Verdict:
+def _above(mine: Rows, recipe: Recipe, claim: str, reference: str) -> Verdict:
+    """Every method above a reference; and how many gains are surely less than the printed ones."""
+    found = gains(mine, reference)
+    printed = {name: printed_gain(mine, reference, name) for name in found}
+    less = sum(Measured(gain.value - printed[name], gain.error).below(CLEAR) for name, gain in found.items())
+    numbers = {
+        "row": mine["original"],
+        "room": percent(mine["original"].room, 1),
+        "printed": _printed(mine, reference, found),
+        "said": _told(found),
+        "less": less,
+        "count": len(found),
+    }
+    return judged(recipe, claim, where_it_holds({name: gain.above(CLEAR) for name, gain in found.items()}), **numbers)
+
+
+def _cutoff(mine: Rows, recipe: Recipe) -> Verdict:
+    """Cutoff above everything else."""
+    found = {"original": mine["original"].above(mine["cutoff"]), **gains(mine, "cutoff")}
+    clear = all(gain.below(CLEAR) for gain in found.values())
+    printed = _printed(mine, "cutoff", found)
+    return judged(recipe, "cutoff", clear, row=mine["original"], printed=printed, said=_told(found), clear=CLEAR)
+
+
+def _citations(mine: Rows, recipe: Recipe) -> Verdict:
+    """The mean gain of the three strategies, against the printed mean gain on citation networks."""
+    best = [np.array(row.best_by_graph, dtype=np.float64) for name, row in mine.items() if adaptive(name)]
+    gain = mean_and_error(np.mean(best, axis=0) - np.array(mine["dropedge"].best_by_graph, dtype=np.float64))
+    printed = np.mean([printed_gain(mine, "dropedge", name) for name in mine if adaptive(name)])
+    citations = citation_gain()
+    more = Measured(gain.value - citations, gain.error).above(CLEAR)
+    numbers = {"here": points(float(printed)), "there": points(citations), "said": _told({"mean gain": gain})}
+    return judged(recipe, "citations", more, row=mine["original"], **numbers)
+
+
+def citation_gain() -> float:
+    """The mean of what Table 1 prints of the strategies above DropEdge, over all its networks."""
+    published = load_recipe("table1", "paper").published
+    cells = [cell for networks in published.values() for cell in networks.values()]
+    return float(np.mean([np.subtract(cell[name], cell["dropedge"]).mean() for cell in cells for name in STRATEGIES]))
+
+
+def _honestly(mine: Rows, recipe: Recipe) -> Verdict:
+    """Tuned on validation data, on fresh seeds and splits, against DropEdge that keeps as many edges."""
     honest = {method: row.honest for method, row in mine.items() if adaptive(method)}
-    better = all(one.outcome == "better" for one in honest.values())
-    return judged(recipe, "honestly", better, noise=noise, said=verdict(honest))
+    holds = where_it_holds({method: one.outcome == "better" for method, one in honest.items()})
+    said = ", ".join(f"{method} {difference(one)}" for method, one in honest.items())
+    return judged(recipe, "honestly", holds, row=mine["original"], said=verdict(honest), differences=said)
 
 
 def tables(rows: Sequence[Localized]) -> list[Table]:
@@ -183,11 +326,15 @@ def tables(rows: Sequence[Localized]) -> list[Table]:
         "best trial, mean over graphs (%)": lambda row: percent(row.best_mean),
         "best graph (%)": lambda row: percent(row.best_of_graphs, 1),
         "honest mean (%)": lambda row: accuracy(row.honest),
-        "above DropEdge (points)": lambda row: difference(row.honest),
+        "above DropEdge that keeps as many edges (points)": lambda row: difference(row.honest),
         "Bayes bound (%)": lambda row: percent(row.bayes, 1),
     }
-    groups = grouped(rows, lambda row: (row.noise, row.deviation, row.graphs))
     return [
-        table_of(f"{noise} noise ({deviation:g}), {graphs} graphs", mine, columns)
-        for (noise, deviation, graphs), mine in groups.items()
+        table_of(
+            f"{noise}: noise {mine[0].deviation:g}, {mine[0].training} training signals, {mine[0].graphs} graphs, "
+            f"{mine[0].trials} trials each",
+            mine,
+            columns,
+        )
+        for noise, mine in grouped(rows, lambda row: row.noise).items()
     ]
