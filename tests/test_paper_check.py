@@ -13,7 +13,7 @@ from tiny_recipes import tiny
 from tadropedge.errors import TadropedgeError
 from tadropedge.paper import check
 from tadropedge.paper import reproduce as driver
-from tadropedge.paper.check import Checked, Sample, Trained
+from tadropedge.paper.check import Checked, Retrained, Sample
 from tadropedge.paper.journal import _digest
 from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.reproduce import Run, reproduce
@@ -128,7 +128,7 @@ def test_a_changed_measurement_is_found(folder):
 
 
 def trained(old, new):
-    return Trained(
+    return Retrained(
         study="a", index=0, test_accuracy=old, test_accuracy_again=new, val_loss=old, val_loss_again=new,
         best_epoch=1, best_epoch_again=1,
     )  # fmt: skip

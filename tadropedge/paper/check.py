@@ -27,7 +27,7 @@ from tadropedge.search.engine import Job, Train, looking
 from tadropedge.search.study import Finished
 from tadropedge.typed import MaybeNan
 
-LEAST = 32  # trainings that are made again together: a batch of fewer takes a GPU as long
+LEAST = 16  # trainings that are made again together: a batch of fewer takes a GPU as long
 ERRORS = 3.0  # standard errors that the mean difference may lie from zero
 FAR, MANY = 0.05, 0.01  # of a test accuracy; and the share of trainings that may differ by more
 ROUNDING, TINY = 1e-3, 1e-9  # how much a measurement may differ, relative to its size; what counts as zero
@@ -72,7 +72,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained(Row):
+class Retrained(Row):
     """One training: what is recorded, and what it gave again; NaN where it failed."""
 
     study: str
@@ -178,13 +178,13 @@ def _of(some: int, all_: int, what: str) -> str:
     return f"{some:,} of {all_:,} {what} ({100 * some / all_:.1f} %)"
 
 
-class Check:
+class SecondLook:
     """One check of one item: what passes by is counted, and a sample of it made again."""
 
     def __init__(self, bench: Bench, share: float) -> None:
         self.bench, self.journal, self.commit = bench, Journal(bench, "checks"), commit()
         self.jobs, self.pieces = Sample(share, LEAST), Sample(share, 1)
-        self.trained: list[Trained] = []
+        self.trained: list[Retrained] = []
         self.measured: list[Remeasured] = []
 
     def run(self) -> Checked:
@@ -206,7 +206,7 @@ class Check:
             recorded = [(job.ledger.name, job.ledger.finished[job.index]) for job in chosen]
             data = [self.commit, *((name, replace(row, curves=None)) for name, row in recorded)]
             name = f"trainings/{chosen[0].ledger.name}"
-            self.trained += self.journal.rows(name, data, Trained, partial(_train, train, chosen))
+            self.trained += self.journal.rows(name, data, Retrained, partial(_train, train, chosen))
 
     def _piece(self, name: str, rows: Sequence[Row], make: Callable[[], Sequence[Row]]) -> None:
         if self.pieces.of([(name, 0)]):
@@ -238,12 +238,12 @@ def last_check(bench: Bench) -> Checked | None:
     return Journal(bench, "checks").last(CHECKED, Checked)
 
 
-def _train(train: Train, jobs: Sequence[Job]) -> list[Trained]:
+def _train(train: Train, jobs: Sequence[Job]) -> list[Retrained]:
     rows = []
     for job, outcome in zip(jobs, train([job.trial for job in jobs]), strict=True):
         recorded, again = job.ledger.finished[job.index], Finished.of(job.index, outcome)
         rows.append(
-            Trained(
+            Retrained(
                 study=job.ledger.name,
                 index=job.index,
                 test_accuracy=recorded.test_accuracy,

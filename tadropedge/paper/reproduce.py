@@ -18,7 +18,7 @@ from typing import Any
 from tadropedge.atomic import write_atomic
 from tadropedge.checks import check_number, check_seed
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
-from tadropedge.paper.check import Check, last_check
+from tadropedge.paper.check import SecondLook, last_check
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, silent
 from tadropedge.paper.recipe import Recipe, load_recipe
@@ -84,7 +84,7 @@ def _check(document: Document, recipes: Mapping[str, Recipe], run: Run) -> Docum
             )
     for item, recipe in recipes.items():
         with _known_repeats():
-            found = Check(_bench(recipe, run), share).run()
+            found = SecondLook(_bench(recipe, run), share).run()
         run.say(f"{item}: {found.sentence}")
         document = stored(run.out)
         entry = document[item]
