@@ -36,7 +36,7 @@ Terms = Callable[[Tensor], Array]  # from keep probabilities [M] to terms whose 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting(Row):
+class Deep(Row):
     """A strategy at one p in a GCN of some layers."""
 
     dataset: str
@@ -49,7 +49,7 @@ class Setting(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outputs(Setting):
+class Outputs(Deep):
     """The spread of untrained outputs over nodes, 0 where they are over-smoothed; ``whole`` without dropping.
 
     ``above_whole`` is by how much ours is above that, as a share.
@@ -65,7 +65,7 @@ class Outputs(Setting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradients(Setting):
+class Gradients(Deep):
     """The variance of the training gradient over subgraphs, in networks that were trained for some ``epochs``."""
 
     epochs: int
