@@ -20,7 +20,7 @@ import optuna
 from report import data_root, write
 
 from tadropedge.data import Dataset, load_dataset
-from tadropedge.paper.items.table1 import Cell, all_cells, printed_accuracy, space_of
+from tadropedge.paper.cells import Cell, all_cells, printed_accuracy, space_of
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.search.engine import run_search
 from tadropedge.search.protocol import adaptive

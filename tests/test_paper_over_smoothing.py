@@ -83,7 +83,7 @@ def test_the_spread_is_the_mean_cosine_distance_of_all_pairs():
 def test_a_row_on_outputs_is_what_dense_products_give(tmp_path):
     here = place(tmp_path, starts=3, keep_probs=[0.4], strategies=["cdf"])
     (row,) = over_smoothing.outputs(here, 2)
-    _, _, start = here.networks(2, 3)
+    start = here.networks(2, 3)[1].initial([0, 1, 2], here.dataset.device)
     terms, whole = [], []
     for seed in range(3):
         weights = {key: value[seed] * (not key.endswith("bias")) for key, value in start.items()}
@@ -99,7 +99,7 @@ def test_a_row_on_outputs_is_what_dense_products_give(tmp_path):
 def test_a_row_on_gradients_is_half_the_squared_distance_of_two(tmp_path):
     here = place(tmp_path, networks=1, pairs=2, keep_probs=[0.4], strategies=["cdf"])
     (row,) = over_smoothing.gradients(here, 2, 0)
-    (state,) = over_smoothing.trained(here, 2, 1, 0)
+    (state,) = over_smoothing.trained(here, 2, 0)
     found = []
     for seed in range(4):
         weights = {key: value.clone().requires_grad_(True) for key, value in state.items()}
@@ -113,7 +113,7 @@ def test_a_row_on_gradients_is_half_the_squared_distance_of_two(tmp_path):
 
 def test_gradients_are_measured_in_trained_networks_too(tmp_path):
     here = place(tmp_path)
-    start, later = (over_smoothing.trained(here, 2, 2, epochs) for epochs in (0, 3))
+    start, later = (over_smoothing.trained(here, 2, epochs) for epochs in (0, 3))
     assert [set(state) for state in later] == [set(state) for state in start]
     assert not any(torch.equal(a["input.weight"], b["input.weight"]) for a, b in zip(start, later, strict=True))
 

@@ -89,12 +89,12 @@ def judge(rows: Sequence[Contender], measured: Sequence[Result], recipe: Recipe)
 
 
 def distinct(rows: Sequence[Contender]) -> list[Contender]:
-    """The rows without those that have the trainings of another: IncepGCN of 3 layers has JKNet's."""
-    once: dict[object, Contender] = {}
-    for row in rows:
-        same = row.kind, row.choice, row.honest_choice, row.accuracy, row.fresh
-        once.setdefault(same if row.kind != COMPETITOR else row.row, row)
-    return list(once.values())
+    """The rows without a backbone that has the trainings of another: IncepGCN of 3 layers has JKNet's."""
+    ours = grouped((row for row in rows if row.kind != COMPETITOR), lambda row: row.backbone)
+    once: dict[object, list[Contender]] = {}
+    for mine in ours.values():
+        once.setdefault(tuple((row.kind, row.choice, row.honest_choice, row.accuracy, row.fresh) for row in mine), mine)
+    return [*(row for mine in once.values() for row in mine), *_of_kind(rows, COMPETITOR)]
 
 
 def compared(rows: Sequence[Contender]) -> dict[tuple[str, str], Gap]:

@@ -14,7 +14,7 @@ import optuna
 
 from tadropedge.paper.item import Bench
 from tadropedge.paper.judge import Against, Array, Gap, gaps, where_it_holds
-from tadropedge.paper.trainings import Work, digest, laboratory, largest_batch
+from tadropedge.paper.trainings import Work, commits, digest, laboratory, largest_batch
 from tadropedge.publish.wording import plus_minus
 from tadropedge.search.engine import Job, run_jobs
 from tadropedge.search.protocol import reference, replicate
@@ -43,6 +43,11 @@ class Trained:
     runs: Sequence[Finished]
     same_p: Sequence[Finished] = ()
     same_budget: Sequence[Finished] = ()
+
+    @property
+    def commit(self) -> str | None:
+        """The commits of all these trainings."""
+        return commits([*self.runs, *self.same_p, *self.same_budget])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,17 +62,6 @@ def where_it_holds(cases: Mapping[str, bool]) -> bool | str:
     return ", ".join(good) if 0 < len(good) < len(cases) else bool(good)
 
 
-def judged_by_laplacian(
-    recipe: Recipe, claim: str, found: Mapping[str, tuple[bool, str]], /, between: str = "; ", **numbers: object
-) -> Verdict:
-    """A claim that holds where it holds with one of the Laplacians: the paper does not say which it used.
-
-    What is ``found`` with each of them is told in the place of ``{said}``.
-    """
-    said = between.join(f"{laplacian} Laplacian: {words}" for laplacian, (_, words) in found.items())
-    return judged(recipe, claim, any(holds for holds, _ in found.values()), said=said, **numbers)
-
-
 def mean_and_error(values: Numbers) -> Measured:
     """The mean of independent measurements and its standard error.
 

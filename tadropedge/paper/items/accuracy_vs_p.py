@@ -45,6 +45,7 @@ def rows_of(group: Sequence[Trained]) -> list[Accuracy]:
             accuracy=summary(accuracies(one.runs)),
             against=found.get(one.setting, Against()),
             dropedge_same_budget=summary(accuracies(one.same_budget)) if one.same_budget else None,
+            commit=one.commit,
         )
         for one in group
     ]

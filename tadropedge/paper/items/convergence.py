@@ -133,6 +133,7 @@ def _row(one: Trained, method: str, runs: Sequence[Finished], gaps: Mapping[str,
         val_loss=_band(runs, "val_loss"),
         train_apart=_apart(one, runs, "train_loss"),
         val_apart=_apart(one, runs, "val_loss"),
+        commit=one.commit,
         **numbers,
     )
 

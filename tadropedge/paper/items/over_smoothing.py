@@ -36,7 +36,7 @@ Terms = Callable[[Tensor], Array]  # from keep probabilities [M] to terms whose 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting(Row):
+class Deep(Row):
     """A strategy at one p in a GCN of some layers."""
 
     dataset: str
@@ -49,7 +49,7 @@ class Setting(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outputs(Setting):
+class Outputs(Deep):
     """The spread of untrained outputs over nodes, 0 where they are over-smoothed; ``whole`` without dropping.
 
     ``above_whole`` is by how much ours is above that, as a share.
@@ -65,7 +65,7 @@ class Outputs(Setting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradients(Setting):
+class Gradients(Deep):
     """The variance of the training gradient over subgraphs, in networks that were trained for some ``epochs``."""
 
     epochs: int
@@ -113,14 +113,17 @@ class Place:
     scores: Tensor
     normalization: str
 
-    def networks(self, layers: int, starts: int) -> tuple[Task, GCN, Parameters]:
-        """The task, a network of ``starts`` trials and their starting parameters."""
-        dataset, seed = self.dataset, self.bench.seed
-        task = make_task(dataset)
+    def networks(self, layers: int, count: int) -> tuple[Task, GCN]:
+        """The task, and ``count`` networks as one."""
+        task = make_task(self.dataset)
         architecture = Architecture("gcn", layers, self.bench.recipe["hidden"])
-        network = task.network(architecture, [Trial.of(normalization=self.normalization)] * starts)
+        network = task.network(architecture, [Trial.of(normalization=self.normalization)] * count)
         assert isinstance(network, GCN)
-        return task, network, network.initial(range(seed, seed + starts), dataset.device)
+        return task, network
+
+    def seeds(self, count: int) -> range:
+        """Of starts, trainings and coins."""
+        return range(self.bench.seed, self.bench.seed + count)
 
     def compared(self, terms: Terms, layers: int) -> Iterator[tuple[dict[str, Any], tuple[Array, Array, Array]]]:
         """The fields of a row for every strategy and p, and the terms of the strategy and of both kinds of DropEdge."""
@@ -144,15 +147,15 @@ class Place:
 
 def outputs(here: Place, layers: int) -> list[Outputs]:
     """The spread of the outputs of untrained networks, each on a subgraph of its own; a term is a start."""
-    bench, component = here.bench, here.dataset.graph.components
-    starts = bench.recipe["starts"]
-    task, network, parameters = here.networks(layers, starts)
+    starts, component = here.seeds(here.bench.recipe["starts"]), here.dataset.graph.components
+    task, network = here.networks(layers, len(starts))
+    parameters = network.initial(starts, here.dataset.device)
     # The analyses of over-smoothing know no biases; at the start, ours would drown the signal after a few layers.
     parameters = {key: 0 * value if key.endswith("bias") else value for key, value in parameters.items()}
     features, largest = task.inputs(), component.labels == component.sizes.argmax()
 
     def terms(prob: Tensor) -> Array:
-        keep = sample_edges(prob, seed=range(bench.seed, bench.seed + starts))
+        keep = sample_edges(prob, seed=starts)
         with torch.no_grad():
             found = network.logits(parameters, features, [network.operators.of(keep)])
         return spread(found[:, largest]).cpu().numpy()
@@ -184,15 +187,14 @@ def spread(h: Tensor) -> Tensor:
 
 def gradients(here: Place, layers: int, epochs: int) -> list[Gradients]:
     """The variance of the gradient without dropout, in networks after so many epochs; a term is two subgraphs."""
-    bench, recipe = here.bench, here.bench.recipe
-    networks, samples = recipe["networks"], 2 * recipe["pairs"]
-    task, network, _ = here.networks(layers, samples)
+    samples = 2 * here.bench.recipe["pairs"]
+    task, network = here.networks(layers, samples)
     features, labels = task.inputs(), here.dataset.labels
     mask = torch.zeros(len(labels), device=labels.device).index_fill(0, here.dataset.split.train, 1.0)
     # One copy of a network for each subgraph, so that each has a gradient of its own.
     copies = [
         {key: value.repeat(samples, *[1] * value.dim()).requires_grad_(True) for key, value in state.items()}
-        for state in trained(here, layers, networks, epochs)
+        for state in trained(here, layers, epochs)
     ]
 
     def of_one(parameters: Parameters, keep: Tensor) -> Tensor:
@@ -203,7 +205,7 @@ def gradients(here: Place, layers: int, epochs: int) -> list[Gradients]:
         return torch.stack([0.5 * (g[::2] - g[1::2]).flatten(1).square().sum(dim=1) for g in slopes]).sum(dim=0)
 
     def terms(prob: Tensor) -> Array:
-        keep = sample_edges(prob, seed=range(bench.seed, bench.seed + samples))
+        keep = sample_edges(prob, seed=here.seeds(samples))
         return torch.stack([of_one(parameters, keep) for parameters in copies]).double().mean(dim=0).cpu().numpy()
 
     return [
@@ -211,15 +213,15 @@ def gradients(here: Place, layers: int, epochs: int) -> list[Gradients]:
     ]
 
 
-def trained(here: Place, layers: int, networks: int, epochs: int) -> list[Parameters]:
+def trained(here: Place, layers: int, epochs: int) -> list[Parameters]:
     """Networks after so many epochs without dropping: their starts, or those of lowest validation loss until then."""
-    bench, device = here.bench, here.dataset.device
-    seeds = range(bench.seed, bench.seed + networks)
+    recipe, device = here.bench.recipe, here.dataset.device
+    seeds = here.seeds(recipe["networks"])
     if not epochs:
-        start = here.networks(layers, networks)[2]
-        return [{key: value[place] for key, value in start.items()} for place in range(networks)]
-    laboratory = Laboratory(here.dataset, Architecture("gcn", layers, bench.recipe["hidden"]), epochs)
-    trials = [Trial.of(**bench.recipe["trial"], normalization=here.normalization, seed=seed) for seed in seeds]
+        start = here.networks(layers, len(seeds))[1].initial(seeds, device)
+        return [{key: value[place] for key, value in start.items()} for place in range(len(seeds))]
+    laboratory = Laboratory(here.dataset, Architecture("gcn", layers, recipe["hidden"]), epochs)
+    trials = [Trial.of(**recipe["trial"], normalization=here.normalization, seed=seed) for seed in seeds]
     states = [outcome.state for outcome in laboratory.train(trials, keep_state=True)]
     return [
         {key: torch.from_numpy(value).to(device) for key, value in state.items()}

@@ -92,7 +92,7 @@ def _wanted(bench: Bench) -> list[str]:
 def _trainings(recipe: Recipe, first: Recipe, dataset: str) -> int:
     """How many trainings a dataset takes: the competitors' two protocols, and ours, whose search is that of Table 1."""
     seeds, ours = recipe["seeds"][dataset], len(_cells(recipe, first, dataset))
-    searched = sum(len(table1.methods_of(first, at)) * first["trials"] for at in range(len(first["laplacians"])))
+    searched: int = sum(len(table1.methods_of(first, at)) * first["trials"] for at in range(len(first["laplacians"])))
     fresh = trainings(["original", "dropedge", "cdf"], 0, seeds)
     return trainings(list(recipe["competitors"]), recipe["trials"], seeds) + ours * (searched + fresh)
 

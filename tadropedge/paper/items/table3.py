@@ -24,10 +24,12 @@ from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
 from tadropedge.paper.judge import CLEAR, accuracy, difference, judged, mean_and_error, where_it_holds
 from tadropedge.paper.recipe import Recipe, load_recipe
 from tadropedge.paper.rows import Measured, Row, grouped
-from tadropedge.paper.trainings import Search, Work, laboratory, rounded, trainings
+from tadropedge.paper.trainings import Search, Work, commits, laboratory, rounded, trainings
 from tadropedge.publish.wording import percent, points
+from tadropedge.search.engine import Table as Trials
 from tadropedge.search.protocol import Replicates, adaptive, paper
 from tadropedge.search.space import Space
+from tadropedge.search.study import Finished
 
 TOLERANCE = 0.005  # from the printed accuracy
 STATED = "stated"  # the setup of the paper
@@ -79,15 +81,8 @@ def run(bench: Bench) -> Item:
     work = Work(bench, sum(each[setup.name] * len(setup.graphs) for setup in setups))
     rows: list[Localized] = []
     for setup in setups:
-        best: dict[str, list[float]] = {method: [] for method in recipe["methods"]}
-        fresh: list[Replicates] = []
-        for graph in setup.graphs:
-            both = _search(bench, setup, graph).run(work, storage, setup.name)
-            assert both is not None
-            fresh.append(both[1])
-            for method, row in paper(both[0]).items():
-                best[method].append(row.test_accuracy)
-        rows += _rows(recipe, setup, best, fresh)
+        found = [_search(bench, setup, graph).run(work, storage, setup.name) for graph in setup.graphs]
+        rows += _rows(recipe, setup, [both for both in found if both is not None])
     counts = ", ".join(f"{setup.name} {len(setup.graphs)} graphs × {setup.trials} trials" for setup in setups)
     notes = recipe.said(setups=[{"said": "; ".join(setup.said for setup in setups)}])
     return Item(rows, judge(rows, recipe), {"table3": figures.noises(rows)}, notes, run=work.run(counts=counts))
@@ -142,13 +137,15 @@ def _search(bench: Bench, setup: Setup, graph: int) -> Search:
     )
 
 
-def _rows(
-    recipe: Recipe, setup: Setup, best: Mapping[str, Sequence[float]], fresh: Sequence[Replicates]
-) -> list[Localized]:
+def _rows(recipe: Recipe, setup: Setup, found: Sequence[tuple[Trials, Replicates]]) -> list[Localized]:
     """One row per method."""
+    methods = recipe["methods"]
+    searched, fresh = [table for table, _ in found], [replicates for _, replicates in found]
+    best = {method: [paper(table)[method].test_accuracy for table in searched] for method in methods}
     tasks = [task(graph, setup.noise, setup.training) for graph in setup.graphs]
     bounds = [one.bayes_accuracy() for one in tasks]
-    means = {method: np.array([graph_means(one, method) for one in fresh]) for method in recipe["methods"]}
+    means = {method: np.array([graph_means(one, method) for one in fresh]) for method in methods}
+    made = {method: commits(run for both in found for run in _runs(*both, method)) for method in methods}
     honest = honest_rows(
         {method: pairs[:, 0] for method, pairs in means.items()},
         {method: pairs[:, 1] for method, pairs in means.items() if adaptive(method)},
@@ -172,9 +169,15 @@ def _rows(
             best_by_graph=rounded(best[method], 4),
             honest_by_graph=rounded(means[method][:, 0], 4),
             bayes_by_graph=rounded(bounds, 4),
+            commit=made[method],
         )
-        for method in recipe["methods"]
+        for method in methods
     ]
+
+
+def _runs(searched: Trials, fresh: Replicates, method: str) -> list[Finished]:
+    """All trainings behind a row, on one graph."""
+    return [*searched[method], *fresh.runs[method], *fresh.reference_runs.get(method, [])]
 
 
 def graph_means(fresh: Replicates, method: str) -> tuple[float, float]:
