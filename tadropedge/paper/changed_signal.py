@@ -55,7 +55,8 @@ def signal_of_narrow(taps: Sequence[Tensor], spectrum: Spectrum, outputs: Tensor
     added up, reach everywhere: then X' is exact.
 
     >>> taps = [torch.stack((torch.zeros(2, 2), torch.eye(2)), dim=-1), torch.tensor([[[0.0, 1.0], [0.0, -1.0]]])]
-    >>> signal_of_narrow(taps, torch.linalg.eigh(torch.eye(2)), torch.tensor([[3.0], [-2.0]])).round(decimals=6).tolist()
+    >>> spectrum = torch.linalg.eigh(torch.eye(2))
+    >>> signal_of_narrow(taps, spectrum, torch.tensor([[3.0], [-2.0]])).round(decimals=6).tolist()
     [[3.0, 0.0], [0.0, 2.0]]
     """
     first, *later = taps

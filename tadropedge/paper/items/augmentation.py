@@ -163,7 +163,7 @@ def _signals(dataset: Dataset, count: int, nodes: int, width: int, random: torch
 def fitted(
     case: Case, settings: Mapping[str, Any], x: Tensor, operators: tuple[Tensor, Tensor], spectrum: Spectrum
 ) -> dict[str, Any]:
-    """What a row holds of signals ``x [B, N, F]``; ``operators`` are S ``[N, N]`` and those of subgraphs ``[D, N, N]``."""
+    """What a row holds of signals ``x [B, N, F]``; ``operators`` are S ``[N, N]`` and the S' ``[D, N, N]``."""
     whole, others = operators
     first, shifts = case.taps[0], others[:, None]
     linear = not settings.get("nonlinear")
