@@ -1,4 +1,4 @@
-"""The signal X' of Eq. 7: what the whole graph must be given so that it answers as a subgraph does, Φ(X'; S) = Φ(X; S').
+"""The signal X' of Eq. 7: what the whole graph must be given to answer as a subgraph does, Φ(X'; S) = Φ(X; S').
 
 Such an X' need not exist. These functions find the one that comes closest in the sense of least squares.
 """
@@ -13,6 +13,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 Network = Callable[[Tensor], Tensor]  # one signal [N, F] -> its output [N, F_L]
+Spectrum = tuple[Tensor, Tensor]  # of S: eigenvalues [N] and eigenvectors [N, N]
 
 STEPS = 30
 SINGULAR = 1e-10  # a response below this share of the largest counts as zero
@@ -23,16 +24,17 @@ class Bank:
 
     With S = V diag(λ) Vᵀ the rows of VᵀX do not mix: row i is multiplied by M_i = Σ_k λ_i^k B_k ``[F, F']``. So the
     least squares problem falls apart into N small ones, and X' is exact for every right side if and only if each M_i
-    has as many independent columns as there are features F'. ``layer`` are the taps ``[F', F, K + 1]``.
+    has as many independent columns as there are features F'. ``layer`` are the taps ``[F', F, K + 1]``, ``spectrum`` is
+    (λ, V).
 
     >>> S = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     >>> filter = torch.tensor([[[1.0, 0.5]]])  # H(S) = I + S / 2
-    >>> Bank(filter, S).signal(torch.tensor([[2.0], [2.5]])).round(decimals=6).tolist()
+    >>> Bank(filter, torch.linalg.eigh(S)).signal(torch.tensor([[2.0], [2.5]])).round(decimals=6).tolist()
     [[1.0], [2.0]]
     """
 
-    def __init__(self, layer: Tensor, shift: Tensor) -> None:
-        values, self.vectors = torch.linalg.eigh(shift)
+    def __init__(self, layer: Tensor, spectrum: Spectrum) -> None:
+        values, self.vectors = spectrum
         powers = values[:, None] ** torch.arange(layer.shape[-1], device=values.device)
         self.responses = torch.einsum("nk,ogk->ngo", powers, layer)  # M_i, [N, F, F']
         sizes = torch.linalg.svdvals(self.responses)  # [N, min(F, F')], the largest of each first
@@ -45,7 +47,7 @@ class Bank:
         return found
 
 
-def signal_of_narrow(taps: Sequence[Tensor], shift: Tensor, outputs: Tensor) -> Tensor:
+def signal_of_narrow(taps: Sequence[Tensor], spectrum: Spectrum, outputs: Tensor) -> Tensor:
     """An X' ``[..., N, F]`` whose last layer, before its nonlinearity, is nearest to ``outputs [..., N, F_L]``.
 
     From the last layer back, each asks the one before for features that ReLU lets through, none negative. Where layers
@@ -53,16 +55,18 @@ def signal_of_narrow(taps: Sequence[Tensor], shift: Tensor, outputs: Tensor) -> 
     added up, reach everywhere: then X' is exact.
 
     >>> taps = [torch.stack((torch.zeros(2, 2), torch.eye(2)), dim=-1), torch.tensor([[[0.0, 1.0], [0.0, -1.0]]])]
-    >>> signal_of_narrow(taps, torch.eye(2), torch.tensor([[3.0], [-2.0]])).round(decimals=6).tolist()
+    >>> spectrum = torch.linalg.eigh(torch.eye(2))
+    >>> signal_of_narrow(taps, spectrum, torch.tensor([[3.0], [-2.0]])).round(decimals=6).tolist()
     [[3.0, 0.0], [0.0, 2.0]]
     """
     first, *later = taps
+    plain = torch.tensor([[[0.0, 1.0]]]).to(outputs)  # S itself, which treats all features alike
     for layer in reversed(later):
         weight = layer[:, :, 1].cpu().numpy()  # [F', F]
-        wanted = torch.linalg.pinv(shift, hermitian=True) @ outputs
+        wanted = Bank(plain, spectrum).signal(outputs.mT[..., None]).squeeze(-1).mT  # S⁺ Y
         rows = [nnls(weight, row)[0] for row in wanted.flatten(0, -2).cpu().numpy()]
         outputs = torch.from_numpy(np.stack(rows)).to(outputs).view(*outputs.shape[:-1], -1)
-    return Bank(first, shift).signal(outputs)
+    return Bank(first, spectrum).signal(outputs)
 
 
 def nearest_signal(network: Network, target: Tensor, start: Tensor) -> Tensor:
@@ -96,4 +100,5 @@ def _damped(slopes: Tensor, rest: Tensor, damping: Tensor) -> Tensor:
     square = turned @ slopes if tall else slopes @ turned
     scale = square.diagonal(dim1=-2, dim2=-1).mean(dim=-1).clamp_min(1e-30)[:, None, None]
     solid = square + damping * scale * torch.eye(square.shape[-1], dtype=square.dtype, device=square.device)
-    return torch.linalg.solve(solid, turned @ rest) if tall else turned @ torch.linalg.solve(solid, rest)
+    step: Tensor = torch.linalg.solve(solid, turned @ rest) if tall else turned @ torch.linalg.solve(solid, rest)
+    return step

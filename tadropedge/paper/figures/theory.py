@@ -71,7 +71,11 @@ def reductions(rows: Sequence[Spread], what: str, words: str, scripts: Mapping[s
             p = [row.keep_prob for row in found]
             for how, face in (("same_p", LAPLACIANS[laplacian]["color"]), ("same_budget", "white")):
                 values, halves = _bars([row.quantity(what).reduction(how) for row in found], 100)
-                looks = {**LAPLACIANS[laplacian], "markerfacecolor": face, "label": f"{how.replace('_', ' ')}, {laplacian}"}
+                looks = {
+                    **LAPLACIANS[laplacian],
+                    "markerfacecolor": face,
+                    "label": f"{how.replace('_', ' ')}, {laplacian}",
+                }
                 place.errorbar(p, values, halves, **{**looks, "linestyle": "-" if how == "same_p" else ":"})
         place.axhline(0, color=QUIET, linewidth=1)
         place.set_yscale("symlog", linthresh=100, linscale=2)  # a curve may end far below zero
@@ -170,14 +174,17 @@ def changed_signals(rows: Sequence[Changed]) -> tuple[Figure, str]:
         at = [places[row.name] + 0.22 * (number - 1) for row in mine]
         looks: dict[str, Any] = {"color": PALETTE[number], "marker": "osD"[number], "markersize": 5, "alpha": 0.7}
         looks |= {"linestyle": "", "markerfacecolor": PALETTE[number] if family == rows[0].family else "white"}
-        left.plot([100 * row.unexplained for row in mine], at, label=kind if family == rows[0].family else None, **looks)
+        label = kind if family == rows[0].family else None
+        left.plot([100 * row.unexplained for row in mine], at, label=label, **looks)
         right.plot([max(row.distance, LEAST) for row in mine], at, **looks)
     left.set(xlabel="left of the change (%)", title="Φ(X'; S) − Φ(X; S')", xlim=(-4, 104))
     right.axvline(1, color=QUIET, linewidth=1, linestyle=RULE)
-    right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X; right of 1: farther than 0 is")
+    right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X; beyond 1: farther than 0 is")
     legend(figure, left)
-    hollow = [family for family in dict.fromkeys(row.family for row in rows) if family != rows[0].family]
-    return figure, f"the best X' for Eq. 7, one dot for each graph and p{'; hollow: ' * bool(hollow)}{', '.join(hollow)}"
+    hollow = "".join(
+        f"; hollow: {name}" for name in dict.fromkeys(row.family for row in rows) if name != rows[0].family
+    )
+    return figure, f"the best X' for Eq. 7, one dot for each graph and p{hollow}"
 
 
 @picture
@@ -199,8 +206,10 @@ def edge_errors(rows: Sequence[Edges]) -> tuple[Figure, str]:
                 if known:
                     axis.plot([np.mean(known)], [at], **looks, markersize=7, markeredgecolor=INK)
         panels["with_weight"].plot([], [], color=PALETTE[number], marker="osD"[number], linestyle="", label=kind)
-    panels["with_weight"].set(title="‖E‖ and the weight ω; the paper: right", xlabel="rank correlation", xlim=(-1.05, 1.05))
-    panels["with_degree"].set(title="‖E‖ and the smaller degree", xlabel="rank correlation")
+    panels["with_weight"].set(title="‖E‖ and the weight ω (the paper: positive)", xlim=(-1.05, 1.05))
+    panels["with_degree"].set(title="‖E‖ and the smaller degree")
+    for axis in panels.values():
+        axis.set_xlabel("rank correlation")
     legend(figure, panels["with_weight"])
     return figure, "one edge dropped at a time; small: graphs, large: their mean"
 
@@ -214,7 +223,7 @@ def choices_of_q(rows: Sequence[Choice], p: float) -> tuple[Figure, str]:
     for axis in (left, right):
         lines(axis, names)
     at = range(len(rows))
-    left.plot([row.rank_correlation for row in rows], at, "o", color=PALETTE[0], label="rank correlation of all weights")
+    left.plot([row.rank_correlation for row in rows], at, "o", color=INK, label="rank correlation of weights")
     left.plot([row.overlap for row in rows], at, "D", color=PALETTE[3], label="critical edges in common")
     left.set(xlim=(0, 1.03), title="agreement", xlabel="1: the same")
     for strategy in ("cutoff", "division", "cdf"):
@@ -253,8 +262,8 @@ def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
         axis.errorbar(shares, values, halves, color=colour, marker=marker, markersize=4, label=f"dropped {name}")
         known = [(row.share, row.bound) for row in mine if row.bound is not None]
         axis.plot(*zip(*known, strict=True) if known else ([], []), ":", color=colour, marker=marker, markersize=3)
-        for row in mine:
-            if row.bound is None:  # where the line would go on
-                axis.text(row.share, 0.99, "∞", color=colour, ha="center", va="top", transform=axis.get_xaxis_transform())
+        for share in (row.share for row in mine if row.bound is None):  # where the line would go on
+            axis.text(share, 0.99, "∞", color=colour, ha="center", va="top", transform=axis.get_xaxis_transform())
     axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="largest there is")
     axis.set_yscale("log")
+    axis.set_ylim(top=2.5 * axis.get_ylim()[1])  # room for what is infinite

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.data.dataset import Dataset
-from tadropedge.paper.changed_signal import Bank, nearest_signal, signal_of_narrow
+from tadropedge.paper.changed_signal import Bank, Spectrum, nearest_signal, signal_of_narrow
 from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Table, Verdict, table_of
 from tadropedge.paper.items.theorem1 import largest_component
@@ -96,6 +96,7 @@ def _measure(bench: Bench, dataset: Dataset, family: Mapping[str, Any], number: 
     rows = []
     for normalization in recipe["normalizations"]:
         whole = shift_operator(graph, normalization=normalization, dtype=torch.float64).to_dense()
+        spectrum = torch.linalg.eigh(whole)
         cases = list(_cases(bench, dataset, family["networks"], normalization, random))
         for p in recipe["keep_probs"]:
             prob = torch.full((graph.num_edges,), p, dtype=torch.float64, device=graph.device)
@@ -115,7 +116,7 @@ def _measure(bench: Bench, dataset: Dataset, family: Mapping[str, Any], number: 
                         keep_prob=p,
                         draws=len(draws),
                         signals=len(x),
-                        **fitted(case, recipe["networks"][case.network], x, whole, others),
+                        **fitted(case, recipe["networks"][case.network], x, (whole, others), spectrum),
                     )
                 )
     return rows
@@ -159,22 +160,29 @@ def _signals(dataset: Dataset, count: int, nodes: int, width: int, random: torch
     return torch.randn(count, nodes, width, generator=random, dtype=torch.float64).to(dataset.device)
 
 
-def fitted(case: Case, settings: Mapping[str, Any], x: Tensor, whole: Tensor, others: Tensor) -> dict[str, Any]:
-    """What a row holds of signals ``x [B, N, F]`` on subgraphs ``others [D, N, N]`` of ``whole [N, N]``."""
+def fitted(
+    case: Case, settings: Mapping[str, Any], x: Tensor, operators: tuple[Tensor, Tensor], spectrum: Spectrum
+) -> dict[str, Any]:
+    """What a row holds of signals ``x [B, N, F]``; ``operators`` are S ``[N, N]`` and the S' ``[D, N, N]``."""
+    whole, others = operators
     first, shifts = case.taps[0], others[:, None]
     linear = not settings.get("nonlinear")
-    bank = Bank(first, whole)
+    bank = Bank(first, spectrum)
     wanted = filtered(first, x[None], shifts)
     found = bank.signal(wanted)  # [D, B, N, F]
+    drift = None
     if linear:
         target, before, after = wanted, filtered(first, x[None], whole), filtered(first, found, whole)
-        other = Bank(case.others[0], whole).signal(filtered(case.others[0], x[None], shifts))
+        other = Bank(case.others[0], spectrum).signal(filtered(case.others[0], x[None], shifts))
         drift = float((_norm(found - other) / _norm(found - x).clamp_min(1e-300)).median())
     else:
         target, before = features(case.taps, x, others), features(case.taps, x, whole[None])
-        found = _nonlinear(case.taps, x, whole, others, found, target)
+        if len(case.taps) == 1:  # by descent from the best X' of the linear layer
+            found = _descent(case.taps, whole, found, target)
+        else:
+            *hidden, last = case.taps
+            found = signal_of_narrow(case.taps, spectrum, filtered(last, features(hidden, x, others), shifts))
         after = features(case.taps, found.flatten(0, 1), whole[None]).view_as(target)
-        drift = None
     moved = _norm(target - before)
     unexplained, distance = _norm(after - target) / moved.clamp_min(1e-300), _norm(found - x) / _norm(x)
     return {
@@ -188,13 +196,13 @@ def fitted(case: Case, settings: Mapping[str, Any], x: Tensor, whole: Tensor, ot
     }
 
 
-def _nonlinear(taps: Taps, x: Tensor, whole: Tensor, others: Tensor, start: Tensor, target: Tensor) -> Tensor:
-    """X' of a network with ReLU: layer by layer where there are several, else by descent from the linear layer's."""
-    if len(taps) == 1:
-        network = lambda one: features(taps, one[None], whole[None])[0, 0]  # noqa: E731
-        return nearest_signal(network, target.flatten(0, 1), start.flatten(0, 1)).view_as(start)
-    *hidden, last = taps
-    return signal_of_narrow(taps, whole, filtered(last, features(hidden, x, others), others[:, None]))
+def _descent(taps: Taps, whole: Tensor, start: Tensor, target: Tensor) -> Tensor:
+    """X' ``[D, B, N, F]`` of a network with ReLU."""
+
+    def network(signal: Tensor) -> Tensor:
+        return features(taps, signal[None], whole[None])[0, 0]
+
+    return nearest_signal(network, target.flatten(0, 1), start.flatten(0, 1)).view_as(start)
 
 
 def _norm(x: Tensor) -> Tensor:
@@ -245,7 +253,8 @@ def judge(rows: Sequence[Changed], recipe: Recipe) -> list[Verdict]:
     good = {name: one.value <= SMALL for name, one in left.items()}
     near = {
         f"{name} ({kind})": float(np.median([row.distance for row in mine])) <= NEAR
-        for (name, kind), mine in grouped((r for r in rows if good[r.name]), lambda r: (r.name, r.normalization)).items()
+        for (name, kind), mine in grouped(rows, lambda row: (row.name, row.normalization)).items()
+        if good[name]
     }
     far = [f"{name} {_span([row.distance for row in mine])}" for name, mine in groups.items() if good[name]]
     drifts = {name: [row.drift for row in mine if row.drift is not None] for name, mine in groups.items() if good[name]}

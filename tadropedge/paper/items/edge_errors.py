@@ -118,11 +118,14 @@ def _measure(case: Case, recipe: Recipe, family: Mapping[str, Any], number: int,
     count = min(recipe["edges"] if "dataset" in family else case.graph.num_edges, case.graph.num_edges)
     chosen = np.sort(np.random.default_rng([seed, 5]).choice(case.graph.num_edges, count, replace=False))
     places = torch.from_numpy(chosen).to(case.graph.device)
-    graph = case.graph
-    shared = {"family": family["name"], "graph": number, "nodes": graph.num_nodes, "edges": graph.num_edges, "dropped": count}
-    return [
-        Edges(normalization=kind, **shared, **dropped(case, kind, places)) for kind in recipe["normalizations"]
-    ]
+    shared = {
+        "family": family["name"],
+        "graph": number,
+        "nodes": case.graph.num_nodes,
+        "edges": case.graph.num_edges,
+        "dropped": count,
+    }
+    return [Edges(normalization=kind, **shared, **dropped(case, kind, places)) for kind in recipe["normalizations"]]
 
 
 def dropped(case: Case, normalization: str, places: Tensor) -> dict[str, Any]:

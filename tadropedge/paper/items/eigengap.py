@@ -71,9 +71,7 @@ def _measure(bench: Bench, dataset: Dataset, laplacian: str) -> list[Choice]:
     return [compared(dataset, laplacian, by_classes, by_gap, recipe["critical"], recipe["keep_prob"])]
 
 
-def compared(
-    dataset: Dataset, laplacian: str, by_classes: Scored, by_gap: Scored, critical: float, p: float
-) -> Choice:
+def compared(dataset: Dataset, laplacian: str, by_classes: Scored, by_gap: Scored, critical: float, p: float) -> Choice:
     """One row, from both ways of scoring."""
     gamma: float | str = "auto" if dataset.gamma is None else dataset.gamma
     first, second = by_classes.values, by_gap.values

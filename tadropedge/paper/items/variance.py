@@ -113,9 +113,7 @@ def run(bench: Bench) -> Item:
 def _scores(bench: Bench, dataset: Dataset) -> dict[str, Tensor]:
     """The scores of the edges with each Laplacian; they are kept on disk."""
     q, kinds = dataset.num_classes, bench.recipe["laplacians"]
-    return {
-        kind: aggregate_resistance(dataset.graph, q, laplacian=kind, cache_dir=bench.cache_dir) for kind in kinds
-    }
+    return {kind: aggregate_resistance(dataset.graph, q, laplacian=kind, cache_dir=bench.cache_dir) for kind in kinds}
 
 
 def meter(bench: Bench, dataset: Dataset, normalization: str) -> Terms:
@@ -208,7 +206,8 @@ def judge(rows: Sequence[Spread], recipe: Recipe) -> list[Verdict]:
     """
     cdf = [row for row in rows if row.strategy == "cdf"]
     paper = [row for row in cdf if row.normalization == recipe["scripts"][row.dataset]]
-    verdicts = [*_claims(paper, recipe, "", used(recipe)), *(_printed(paper, name, recipe) for name in recipe.published)]
+    verdicts = _claims(paper, recipe, "", used(recipe))
+    verdicts += [_printed(paper, name, recipe) for name in recipe.published]
     for kind, mine in grouped(cdf, lambda row: row.normalization).items():
         verdicts += [
             *_claims(mine, recipe, " elsewhere", kind),
@@ -243,10 +242,11 @@ def falls(rows: Sequence[Spread], of: Of) -> bool:
 
 def longest(rows: Sequence[Spread], holds: Callable[[Sequence[Spread]], bool], least: int) -> list[Spread]:
     """The longest run of neighbours, of at least so many, for which something holds; the last of equal ones."""
-    runs = (
-        rows[start : start + size] for size in range(len(rows), least - 1, -1) for start in range(len(rows) - size, -1, -1)
-    )
-    return list(next(filter(holds, runs), []))
+    for size in range(len(rows), least - 1, -1):
+        for start in range(len(rows) - size, -1, -1):
+            if holds(run := rows[start : start + size]):
+                return list(run)
+    return []
 
 
 def where(groups: Mapping[str, Sequence[Spread]], found: Mapping[str, Sequence[Spread]]) -> bool | str:
@@ -308,9 +308,7 @@ def _trends(groups: Mapping[str, Sequence[Spread]], of: Of) -> dict[str, list[Sp
     }
 
 
-def _reduces(
-    rows: Sequence[Spread], what: str, how: str, recipe: Recipe, claim: str, normalization: str
-) -> Verdict:
+def _reduces(rows: Sequence[Spread], what: str, how: str, recipe: Recipe, claim: str, normalization: str) -> Verdict:
     """Where cdf has less of it than DropEdge, by more than its errors."""
 
     def of(row: Spread) -> Measured:
