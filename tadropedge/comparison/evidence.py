@@ -58,8 +58,10 @@ class Evidence:
     differences: Sequence[MaybeNan] = ()
 
 
-def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> dict[str, Evidence]:
-    """The evidence of every method that has two complete replicates; both as in ``statistics.honest_rows``.
+def gathered(
+    accuracy: Mapping[str, Array], reference: Mapping[str, Array], choice_error: Mapping[str, float] | None = None
+) -> dict[str, Evidence]:
+    """The evidence of every method that has two complete replicates; all as in ``statistics.judge``.
 
     >>> gains = np.array([0.01, 0.02, 0.01, 0.015, -0.19, 0.01])
     >>> found = gathered({"cdf": 0.8 + gains}, {"cdf": np.full(6, 0.8)})["cdf"]
@@ -69,7 +71,8 @@ def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> d
     pairs = {method: (values, reference.get(method)) for method, values in accuracy.items()}
     complete = {method: _complete(*pair) for method, pair in pairs.items() if _complete(*pair).sum() > 1}
     tested = {method: differences(accuracy[method], reference[method]) for method in complete if method in reference}
-    p_values = _p_values(list(tested.values()))
+    errors = {method: (choice_error or {}).get(method, 0.0) for method in tested}
+    p_values = _p_values(list(tested.values()), np.array(list(errors.values())))
     found = {}
     for method, used in complete.items():
         values = np.where(used, accuracy[method], np.nan)
@@ -79,7 +82,7 @@ def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> d
         if method in tested:
             place = list(tested).index(method)
             mine = {name: float(column[place]) for name, column in p_values.items()}
-            members |= mine | _of_differences(tested[method], len(tested))
+            members |= mine | _of_differences(tested[method], len(tested), errors[method])
             members["warnings"] = _warnings(tested[method], mine, lost)
         members |= {"collapses": lost, "collapse_rate": largest_rate(lost, int(used.sum()))}
         found[method] = Evidence(**members)  # type: ignore[arg-type]
@@ -90,20 +93,17 @@ def _complete(values: Array, reference: Array | None) -> npt.NDArray[np.bool_]:
     return ~np.isnan(values if reference is None else values - reference)
 
 
-def _p_values(gaps: Sequence[Array]) -> dict[str, Array]:
+def _p_values(gaps: Sequence[Array], errors: Array) -> dict[str, Array]:
     """Each of the three tests of every method, corrected by Holm's rule on its own."""
     if not gaps:
         return {}
     stacked = np.stack(gaps)
     nothing = np.zeros_like(stacked)
-    return {
-        "t_p_value": holm(paired_p_values(stacked, nothing)),
-        "sign_flip_p_value": holm(sign_flip_p_values(stacked, nothing)),
-        "skewed_p_value": holm(skewed_p_values(stacked, nothing)),
-    }
+    tests = {"t_p_value": paired_p_values, "sign_flip_p_value": sign_flip_p_values, "skewed_p_value": skewed_p_values}
+    return {name: holm(test(stacked, nothing, choice_error=errors)) for name, test in tests.items()}
 
 
-def _of_differences(gaps: Array, tests: int) -> dict[str, object]:
+def _of_differences(gaps: Array, tests: int, choice_error: float) -> dict[str, object]:
     """What belongs to the differences of one of so many methods that are tested together."""
     counts, _, errors = moments(gaps)
     count, worst = int(counts), int(np.nanargmin(gaps))
@@ -113,11 +113,26 @@ def _of_differences(gaps: Array, tests: int) -> dict[str, object]:
         "worst_difference": float(gaps[worst]),
         "worst_difference_replicate": worst + 1,
         "skewness": float(skewness(gaps)),
-        "detectable": float(found * spread) if known else None,
-        "seeds_for_half": replicates_for_half(count, tests) if known else None,
+        "detectable": float(found * np.hypot(spread, np.sqrt(count) * choice_error)) if known else None,
+        "seeds_for_half": seeds_for_half(count, tests, choice_error / spread) if known else None,
         "fewest_seeds": fewest_replicates(tests),
         "differences": tuple(gaps.tolist()),
     }
+
+
+def seeds_for_half(count: int, tests: int, choice_error: float) -> int | None:
+    """The replicates that find half of what ``count`` find; ``None`` where no number of them does.
+
+    ``choice_error`` is in standard deviations of a difference. It does not fall with more replicates: with c √(1/S + e²)
+    the smallest difference that S of them find, half of it takes 1 / (1/S − 3 e²) · 4 of them at least.
+
+    >>> seeds_for_half(20, 1, 0.0), seeds_for_half(20, 1, 0.1), seeds_for_half(20, 1, 0.2)
+    (64, 200, None)
+    """
+    if choice_error == 0:
+        return replicates_for_half(count, tests)
+    left = (1 / count - 3 * choice_error**2) / 4
+    return int(np.ceil(1 / left - 1e-9)) if left > 0 else None
 
 
 def usual_skewness(count: int) -> float:

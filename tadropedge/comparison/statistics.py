@@ -8,6 +8,7 @@ Accuracies are shares in [0, 1]; sentences speak of points, that is percentage p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,7 +33,7 @@ from tadropedge.typed import Count, Share
 
 Array = npt.NDArray[np.float64]
 Accuracies = Sequence[float] | Array
-Test = Callable[[Array, Array], Array]  # from values and references [S] to a p-value
+Test = Callable[..., Array]  # from values and references [S] to a p-value
 
 LEVEL = 0.95  # of every interval
 MEANS, DIFFERENCES = ("mean", "low", "high"), ("difference", "difference_low", "difference_high", "p_value")
@@ -93,7 +94,7 @@ class Honest:
         return "better" if self.difference > 0 else "worse"
 
     def gap(self, signed: bool = False) -> str:
-        """The difference to DropEdge in a sentence, such as ``0.12 ± 0.08 points``."""
+        """The difference in a sentence, such as ``0.12 ± 0.08 points``."""
         return gap(self.difference, self.difference_low, self.difference_high, signed)
 
 
@@ -104,8 +105,13 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    counts, means, errors = moments(_vector("values", values))
-    count, mean, error = int(counts), float(means), float(errors)
+    return _interval(_vector("values", values), 0.0)
+
+
+def _interval(values: Array, choice_error: float) -> Interval:
+    """The same, as wide as it is with a second standard error, that of the settings chosen."""
+    counts, means, errors = moments(values)
+    count, mean, error = int(counts), float(means), math.hypot(float(errors), choice_error)
     if count < 2:
         raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
     half = stdtrit(count - 1, (1 + LEVEL) / 2).item() * error
@@ -144,19 +150,22 @@ def honest_rows(
     """
     arrays, references = _checked(accuracy, reference)
     check_function("test", test, "test(values [S], reference [S]) -> a p-value", arguments=2)
-    rows = {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
-    tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
-    for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
-        rows[method] = replace(rows[method], p_value=float(p_value))
+    rows = _corrected(
+        {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
+    )
     return {method: replace(row, verdict=sentence(method, row)) for method, row in rows.items()}
 
 
 def judge(
-    accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]
+    accuracy: Mapping[str, Accuracies],
+    reference: Mapping[str, Accuracies],
+    choice_error: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, Honest], dict[str, Evidence]]:
     r"""The rows of a comparison and the evidence behind them: decided by three tests that must agree.
 
     The tests are those of ``paired.deciding_p_values``: together they also hold where differences are skewed or tied.
+    ``choice_error[method]`` is the standard error of its difference that comes from the luck of choosing settings:
+    it widens the interval and weakens the tests.
 
     >>> gains = [0.010, 0.012, 0.008, 0.011, 0.009, 0.010, 0.012, 0.008, 0.011, 0.009]
     >>> rows, evidence = judge({"cdf": [0.8 + gain for gain in gains]}, {"cdf": [0.8] * 10})
@@ -165,13 +174,25 @@ def judge(
     these 10 replicates cannot exclude a collapse in up to 26 % of runs
     """
     arrays, references = _checked(accuracy, reference)
-    rows, evidence = honest_rows(arrays, references, deciding_p_values), gathered(arrays, references)
-    for method in evidence:
-        rows[method] = replace(rows[method], verdict=sentence(method, rows[method], evidence[method]))
-    return rows, evidence
+    errors = choice_error or {}
+    evidence = gathered(arrays, references, errors)
+    rows = _corrected(
+        {
+            method: _uncorrected(values, references.get(method), deciding_p_values, errors.get(method, 0.0))
+            for method, values in arrays.items()
+        }
+    )
+    return {name: replace(row, verdict=sentence(name, row, evidence.get(name))) for name, row in rows.items()}, evidence
 
 
-def sentence(method: str, row: Honest, evidence: Evidence | None = None) -> str | None:
+def _corrected(rows: Mapping[str, Honest]) -> dict[str, Honest]:
+    """The rows with their p-values corrected for all that have one."""
+    tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
+    corrected = dict(zip(tested, holm(list(tested.values())).tolist(), strict=True))
+    return {method: replace(row, p_value=corrected.get(method)) for method, row in rows.items()}
+
+
+def sentence(method: str, row: Honest, evidence: Evidence | None = None, than: str = "DropEdge") -> str | None:
     """What can be said of one method, or ``None`` where there was nothing to compare it with.
 
     >>> rows = honest_rows({"cdf": [0.83, 0.82, 0.85]}, {"cdf": [0.83, 0.83, 0.84]})
@@ -184,9 +205,9 @@ def sentence(method: str, row: Honest, evidence: Evidence | None = None) -> str 
         case "failed":
             return f"{method} failed in {row.failed} of {row.seeds + row.failed} replicates"
         case "undecided":
-            said = f"{method} cannot be told apart from DropEdge ({row.gap(signed=True)})"
+            said = f"{method} cannot be told apart from {than} ({row.gap(signed=True)})"
         case outcome:
-            said = f"{method} is {outcome} than DropEdge by {row.gap()}"
+            said = f"{method} is {outcome} than {than} by {row.gap()}"
     return "; ".join([said, *_limits({method: row}, {method: evidence} if evidence else {})])
 
 
@@ -235,7 +256,7 @@ def _limits(rows: Mapping[str, Honest], evidence: Mapping[str, Evidence]) -> lis
     return clauses
 
 
-def _uncorrected(values: Array, reference: Array | None, test: Test) -> Honest:
+def _uncorrected(values: Array, reference: Array | None, test: Test, choice_error: float = 0.0) -> Honest:
     """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
     used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
     count = int(used.sum())
@@ -243,7 +264,8 @@ def _uncorrected(values: Array, reference: Array | None, test: Test) -> Honest:
     numbers = {name: getattr(level, name, None) for name in MEANS}
     gap, p_value = None, None
     if level and reference is not None:
-        gap, p_value = mean_interval(differences(values, reference)), float(test(values, reference))
+        gap = _interval(differences(values, reference), choice_error)
+        p_value = float(test(values, reference, choice_error=choice_error) if choice_error else test(values, reference))
     numbers |= {name: getattr(gap, part, p_value) for name, part in zip(DIFFERENCES, (*MEANS, "p_value"), strict=True)}
     return Honest(**numbers, seeds=count, verdict=None, failed=len(values) - count)
 
