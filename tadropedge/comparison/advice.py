@@ -1,8 +1,8 @@
 """The advice: what to use on this graph, with which settings, and what it gains; or that nothing does.
 
-A method is advised only if it is surely better than not dropping, and never if it is surely worse than DropEdge tuned or
-DropEdge at the same budget. Of those that remain, the simplest is named that no other beats: DropEdge, then the rules in
-the order of the registry.
+A method is advised only if it is surely better than not dropping, and never if it is surely worse than DropEdge tuned
+or DropEdge at the same budget. Of those that remain, the simplest is named that no other beats: DropEdge, then the rules
+in the order of the registry.
 """
 
 from __future__ import annotations
@@ -116,7 +116,11 @@ def _adaptive(judged: Mapping[str, MethodRow], use: str | None) -> str:
     if not known:
         return "No adaptive method was compared" if not adaptive else "Adaptive dropping failed too often to be judged"
     label = use if use in known else max(known, key=lambda label: known[label].against["dropedge"].difference or 0.0)
-    over = [f"{_gain(test)} over {KINDS[kind]} ({_word(test)})" for kind, test in known[label].against.items() if kind != "none"]
+    over = [
+        f"{_gain(test)} over {KINDS[kind]} ({_word(test)})"
+        for kind, test in known[label].against.items()
+        if kind != "none"
+    ]
     front = "Adaptive dropping" if label == use or len(known) == 1 else f"The best of {len(known)} adaptive methods"
     return f"{front} ({label}) adds {listed(over)}"
 
@@ -153,7 +157,10 @@ def _reference(test: Against) -> str:
 
 def _with(settings: Mapping[str, object]) -> str:
     """Settings in a sentence: those of the edges first, the others in brackets."""
-    words = {name: f"{name if name in DROPPING else name.replace('_', ' ')} {shown(value)}" for name, value in settings.items()}
+    words = {
+        name: f"{name if name in DROPPING else name.replace('_', ' ')} {shown(value)}"
+        for name, value in settings.items()
+    }
     edges = [words.pop(name) for name in DROPPING if name in words]
     words.pop("kept_share", None)
     front = f" with {listed(edges)}" if edges else ""

@@ -1,4 +1,4 @@
-"""The main job: tune every method and its references alike, retrain what was chosen on fresh seeds and splits, judge."""
+"""The main job: tune every method and its references alike, retrain what was chosen on fresh splits, and judge."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
 from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, settle
+from tadropedge.comparison.advice import advise
 from tadropedge.comparison.evidence import gathered
 from tadropedge.comparison.judging import Against, judged_together
-from tadropedge.comparison.procedure import choice_errors
 from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol, Protocol, Results
 from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
@@ -79,7 +79,7 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     found = _trained(laboratory, plan, storage, report)
     tests = _judged(found)
     rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
-    return Results(rows, protocol=_protocol(laboratory, plan, found, tests))
+    return Results(rows, advice=advise(rows), protocol=_protocol(laboratory, plan, found, tests))
 
 
 def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report) -> Tournament:
@@ -102,9 +102,27 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     )
 
 
-def make_rows(
-    laboratory: Laboratory, table: Table, fresh: Replicates, judged: Mapping[str, Honest]
-) -> list[MethodRow]:
+def _judged(found: Tournament) -> dict[str, dict[str, Against]]:
+    """Every method against its references, as one family."""
+    return judged_together({name: tuned.scores for name, tuned in found.tuned.items()}, found.against)
+
+
+def _protocol(
+    laboratory: Laboratory, plan: Plan, found: Tournament, tests: Mapping[str, Mapping[str, Against]]
+) -> Protocol:
+    """How this comparison was made, and how often its procedure errs."""
+    return Protocol(
+        trials=plan.trials,
+        choose_splits=laboratory.num_choosing,
+        seeds=plan.seeds,
+        judge_splits=min(plan.seeds, laboratory.num_judging or plan.seeds),
+        epochs=laboratory.epochs,
+        tests=sum(map(len, tests.values())),
+        shared=laboratory.shared.words,
+    )
+
+
+def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates, judged: Mapping[str, Honest]) -> list[MethodRow]:
     """The two protocols of the paper's tables side by side, method by method; the replicates were ``judged`` before."""
     best = paper(table)
     return [

@@ -100,7 +100,7 @@ def _p_values(gaps: Sequence[Array], errors: Array) -> dict[str, Array]:
     stacked = np.stack(gaps)
     nothing = np.zeros_like(stacked)
     tests = {"t_p_value": paired_p_values, "sign_flip_p_value": sign_flip_p_values, "skewed_p_value": skewed_p_values}
-    return {name: holm(test(stacked, nothing, choice_error=errors)) for name, test in tests.items()}
+    return {name: holm(test(stacked, nothing)) for name, test in tests.items()}
 
 
 def _of_differences(gaps: Array, tests: int, choice_error: float) -> dict[str, object]:
@@ -123,8 +123,8 @@ def _of_differences(gaps: Array, tests: int, choice_error: float) -> dict[str, o
 def seeds_for_half(count: int, tests: int, choice_error: float) -> int | None:
     """The replicates that find half of what ``count`` find; ``None`` where no number of them does.
 
-    ``choice_error`` is in standard deviations of a difference. It does not fall with more replicates: with c √(1/S + e²)
-    the smallest difference that S of them find, half of it takes 1 / (1/S − 3 e²) · 4 of them at least.
+    ``choice_error`` e, in standard deviations of a difference, does not fall with more replicates: S of them find
+    c √(1 / S + e²), and half of that takes n of them with 1 / n + e² = (1 / S + e²) / 4.
 
     >>> seeds_for_half(20, 1, 0.0), seeds_for_half(20, 1, 0.1), seeds_for_half(20, 1, 0.2)
     (64, 200, None)

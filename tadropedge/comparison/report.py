@@ -114,7 +114,14 @@ def _tests(rows: Sequence[MethodRow]) -> Table:
         theirs = percent(one.reference_mean) if isinstance(one, Against) else NOTHING
         cells.append(
             (
-                *(label, KINDS.get(kind, ""), one.outcome or "", percent(one.mean), interval(one.low, one.high), theirs),
+                *(
+                    label,
+                    KINDS.get(kind, ""),
+                    one.outcome or "",
+                    percent(one.mean),
+                    interval(one.low, one.high),
+                    theirs,
+                ),
                 *(points(one.difference), interval(one.difference_low, one.difference_high, signed=True)),
                 *(p_value(one.p_value), f"{one.seeds} ({one.failed} failed)" if one.failed else str(one.seeds)),
             )

@@ -1,7 +1,7 @@
 """What a comparison found: one row per method, and apart from them the run that made them; how rows are named.
 
-``results.json`` is ``{"advice": {...}, "protocol": {...}, "compare": [row, ...], "run": {...}}``; files of version 0.1 have
-neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one by
+``results.json`` is ``{"advice": {...}, "protocol": {...}, "compare": [row, ...], "run": {...}}``; files of version 0.1
+have neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one by
 its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so no
 file is written that cannot be read.
 """
@@ -285,7 +285,9 @@ def _cells(row: MethodRow) -> Iterator[tuple[str, object]]:
     yield from ((f"honest_{one.name}", getattr(row.honest, one.name, None)) for one in fields(Honest))
     yield from _evidence("evidence", row.evidence)
     for kind, test in row.against.items():
-        yield from ((f"{kind}_{one.name}", getattr(test, one.name)) for one in fields(Against) if one.name not in NESTED)
+        yield from (
+            (f"{kind}_{one.name}", getattr(test, one.name)) for one in fields(Against) if one.name not in NESTED
+        )
         yield from _evidence(f"{kind}_evidence", test.evidence)
 
 

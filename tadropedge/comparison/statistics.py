@@ -150,9 +150,7 @@ def honest_rows(
     """
     arrays, references = _checked(accuracy, reference)
     check_function("test", test, "test(values [S], reference [S]) -> a p-value", arguments=2)
-    rows = _corrected(
-        {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
-    )
+    rows = _corrected({method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()})
     return {method: replace(row, verdict=sentence(method, row)) for method, row in rows.items()}
 
 

@@ -45,8 +45,8 @@ class Tuned:
 
     @property
     def searched_scores(self) -> Array:
-        """Validation scores ``[K, trials]`` of the search; NaN where a loss was not finite."""
-        return np.array([[row.val_score for row in rows] for rows in self.searched], dtype=np.float64)
+        """Validation scores ``[trials, K]`` of the search; NaN where a loss was not finite."""
+        return np.array([[row.val_score for row in rows] for rows in self.searched], dtype=np.float64).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +110,18 @@ def fair(
         )  # fmt: skip
     shares |= {one.name: one.keep_ratio for one in matched if one.keep_ratio is not None}
     tuned = {
-        one.name: Tuned(one, [table[one.name] for table in tables], _chosen(tables, one), shares.get(one.name), runs[one.name])
+        one.name: Tuned(
+            one, [table[one.name] for table in tables], _chosen(tables, one), shares.get(one.name), runs[one.name]
+        )
         for one in (*own, *matched)
     }
     against = {method: references(method) for method in names}
     return Tournament(
-        tuned, {method: kinds | ({"budget": same[method].name} if method in same else {}) for method, kinds in against.items()}
+        tuned,
+        {
+            method: kinds | ({"budget": same[method].name} if method in same else {})
+            for method, kinds in against.items()
+        },
     )
 
 

@@ -162,7 +162,7 @@ def retrained(
     progress: Progress | None,
     curves: bool = True,
 ) -> list[Table]:
-    """Train everything in ``groups`` with one fresh seed for each of ``splits``, the same for all; a table per group."""
+    """Train everything in ``groups`` on ``splits``, each with a fresh seed that all share; one table for each group."""
 
     def jobs(settled: Settled) -> list[Job]:
         fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": settled.trial.keep_ratio}
@@ -171,7 +171,9 @@ def retrained(
 
     made = [{method: jobs(settled) for method, settled in group.items()} for group in groups]
     # Replicate by replicate, so that an interrupted run holds whole pairs.
-    everything = [job for paired in zip(*(one for group in made for one in group.values()), strict=True) for job in paired]
+    everything = [
+        job for paired in zip(*(one for group in made for one in group.values()), strict=True) for job in paired
+    ]
     run_jobs(train, everything, batch=batch, progress=progress, curves=curves)
     return [_finished(group) for group in made]
 
