@@ -1,8 +1,8 @@
 """The advice: what to use on this graph, with which settings, and what it gains; or that nothing does.
 
 A method is advised only if it is surely better than not dropping, and never if it is surely worse than DropEdge tuned
-or DropEdge at the same budget. Of those that remain, the simplest is named that no other beats: DropEdge, then the rules
-in the order of the registry.
+or DropEdge at the same budget. Of those that remain, the simplest is named that no other beats: DropEdge, then the
+rules in the order of the registry.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _beats(judged: Mapping[str, MethodRow], one: str, other: str) -> bool:
     if ours.reference != others.reference or not (ours.evidence and others.evidence):
         return False
     gains = [np.asarray(test.evidence.differences, dtype=np.float64) for test in (ours, others) if test.evidence]
-    error = float(np.hypot(ours.choice_error, others.choice_error))
-    p = float(deciding_p_values(gains[0], gains[1], choice_error=error))
+    shifts = np.array([-1.0, 1.0]) * np.hypot(ours.choice_error, others.choice_error)
+    p = float(deciding_p_values(gains[0], gains[1], shifts))
     return p <= ALPHA and float(np.nanmean(gains[0] - gains[1])) > 0
 
 

@@ -10,7 +10,9 @@ from tadropedge.checks import check_function, check_integer, check_kind, check_l
 from tadropedge.comparison.advice import advise
 from tadropedge.comparison.evidence import gathered
 from tadropedge.comparison.judging import Against, judged_together
+from tadropedge.comparison.procedure import Simulated, simulated
 from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol, Protocol, Results
+from tadropedge.comparison.selection import selections
 from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
@@ -77,9 +79,9 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
     laboratory.check([Trial(method) for method in with_references(plan.methods)])
     found = _trained(laboratory, plan, storage, report)
-    tests = _judged(found)
+    tests, procedure = _judged(laboratory, found)
     rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
-    return Results(rows, advice=advise(rows), protocol=_protocol(laboratory, plan, found, tests))
+    return Results(rows, advice=advise(rows), protocol=_protocol(laboratory, plan, procedure))
 
 
 def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report) -> Tournament:
@@ -102,23 +104,25 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     )
 
 
-def _judged(found: Tournament) -> dict[str, dict[str, Against]]:
-    """Every method against its references, as one family."""
-    return judged_together({name: tuned.scores for name, tuned in found.tuned.items()}, found.against)
+def _judged(laboratory: Laboratory, found: Tournament) -> tuple[dict[str, dict[str, Against]], Simulated]:
+    """Every method against its references, as one family, held to the level at which the procedure keeps 5 %."""
+    searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
+    scores = {name: tuned.scores for name, tuned in found.tuned.items()}
+    nodes = laboratory.dataset.split.sizes[1]
+    pairs = [(method, name) for method, kinds in found.against.items() for name in kinds.values()]
+    procedure = simulated(searches, scores, pairs, nodes=nodes)
+    return judged_together(scores, found.against, selections(searches, nodes), procedure.level), procedure
 
 
-def _protocol(
-    laboratory: Laboratory, plan: Plan, found: Tournament, tests: Mapping[str, Mapping[str, Against]]
-) -> Protocol:
-    """How this comparison was made, and how often its procedure errs."""
+def _protocol(laboratory: Laboratory, plan: Plan, procedure: Simulated) -> Protocol:
     return Protocol(
         trials=plan.trials,
         choose_splits=laboratory.num_choosing,
         seeds=plan.seeds,
         judge_splits=min(plan.seeds, laboratory.num_judging or plan.seeds),
         epochs=laboratory.epochs,
-        tests=sum(map(len, tests.values())),
         shared=laboratory.shared.words,
+        simulated=procedure,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from tadropedge.comparison.collapse import collapsed, largest_rate
 from tadropedge.comparison.paired import (
@@ -19,7 +21,7 @@ from tadropedge.comparison.paired import (
     skewed_p_values,
     skewness,
 )
-from tadropedge.comparison.power import detectable, fewest_replicates, replicates_for_half
+from tadropedge.comparison.power import WANTED, detectable, fewest_replicates, replicates_for_half
 from tadropedge.publish.wording import p_value
 from tadropedge.typed import Count, MaybeNan, Share
 
@@ -59,7 +61,7 @@ class Evidence:
 
 
 def gathered(
-    accuracy: Mapping[str, Array], reference: Mapping[str, Array], choice_error: Mapping[str, float] | None = None
+    accuracy: Mapping[str, Array], reference: Mapping[str, Array], shifts: Mapping[str, Array] | None = None
 ) -> dict[str, Evidence]:
     """The evidence of every method that has two complete replicates; all as in ``statistics.judge``.
 
@@ -71,8 +73,8 @@ def gathered(
     pairs = {method: (values, reference.get(method)) for method, values in accuracy.items()}
     complete = {method: _complete(*pair) for method, pair in pairs.items() if _complete(*pair).sum() > 1}
     tested = {method: differences(accuracy[method], reference[method]) for method in complete if method in reference}
-    errors = {method: (choice_error or {}).get(method, 0.0) for method in tested}
-    p_values = _p_values(list(tested.values()), np.array(list(errors.values())))
+    moved = {method: (shifts or {}).get(method, np.zeros(1)) for method in tested}
+    p_values = _p_values(list(tested.values()), list(moved.values()))
     found = {}
     for method, used in complete.items():
         values = np.where(used, accuracy[method], np.nan)
@@ -82,7 +84,7 @@ def gathered(
         if method in tested:
             place = list(tested).index(method)
             mine = {name: float(column[place]) for name, column in p_values.items()}
-            members |= mine | _of_differences(tested[method], len(tested), errors[method])
+            members |= mine | _of_differences(tested[method], len(tested), float(np.sqrt((moved[method] ** 2).mean())))
             members["warnings"] = _warnings(tested[method], mine, lost)
         members |= {"collapses": lost, "collapse_rate": largest_rate(lost, int(used.sum()))}
         found[method] = Evidence(**members)  # type: ignore[arg-type]
@@ -93,46 +95,48 @@ def _complete(values: Array, reference: Array | None) -> npt.NDArray[np.bool_]:
     return ~np.isnan(values if reference is None else values - reference)
 
 
-def _p_values(gaps: Sequence[Array], errors: Array) -> dict[str, Array]:
+def _p_values(gaps: Sequence[Array], shifts: Sequence[Array]) -> dict[str, Array]:
     """Each of the three tests of every method, corrected by Holm's rule on its own."""
     if not gaps:
         return {}
-    stacked = np.stack(gaps)
+    stacked, moved = np.stack(gaps), np.stack(shifts)
     nothing = np.zeros_like(stacked)
     tests = {"t_p_value": paired_p_values, "sign_flip_p_value": sign_flip_p_values, "skewed_p_value": skewed_p_values}
-    return {name: holm(test(stacked, nothing)) for name, test in tests.items()}
+    return {name: holm(test(stacked, nothing, moved)) for name, test in tests.items()}
 
 
 def _of_differences(gaps: Array, tests: int, choice_error: float) -> dict[str, object]:
     """What belongs to the differences of one of so many methods that are tested together."""
     counts, _, errors = moments(gaps)
     count, worst = int(counts), int(np.nanargmin(gaps))
-    found, spread = detectable(count, tests), float(errors) * np.sqrt(count)
-    known = found is not None and spread > 0  # equal differences tell nothing of those to come
+    found = detectable(count, tests)
+    spread = 0.0 if found is None else float(found * errors) * math.sqrt(count)  # what would be found of fixed settings
+    chosen = float(ndtri(1 - ALPHA / tests / 2) + ndtri(WANTED)) * choice_error
+    known = spread > 0  # equal differences tell nothing of those to come
     return {
         "worst_difference": float(gaps[worst]),
         "worst_difference_replicate": worst + 1,
         "skewness": float(skewness(gaps)),
-        "detectable": float(found * np.hypot(spread, np.sqrt(count) * choice_error)) if known else None,
-        "seeds_for_half": seeds_for_half(count, tests, choice_error / spread) if known else None,
+        "detectable": math.hypot(spread, chosen) if known else None,
+        "seeds_for_half": seeds_for_half(count, tests, chosen / spread) if known else None,
         "fewest_seeds": fewest_replicates(tests),
         "differences": tuple(gaps.tolist()),
     }
 
 
-def seeds_for_half(count: int, tests: int, choice_error: float) -> int | None:
-    """The replicates that find half of what ``count`` find; ``None`` where no number of them does.
+def seeds_for_half(count: int, tests: int, chosen: float) -> int | None:
+    """The replicates that find half of the difference that ``count`` find; ``None`` where no number of them does.
 
-    ``choice_error`` e, in standard deviations of a difference, does not fall with more replicates: S of them find
-    c √(1 / S + e²), and half of that takes n of them with 1 / n + e² = (1 / S + e²) / 4.
+    The difference found is d √(1 + ``chosen``²), where d is that of fixed settings, which falls as 1 / √S, and the luck
+    of choosing them adds the rest, which more replicates leave as it is.
 
-    >>> seeds_for_half(20, 1, 0.0), seeds_for_half(20, 1, 0.1), seeds_for_half(20, 1, 0.2)
-    (64, 200, None)
+    >>> seeds_for_half(20, 1, 0.0), seeds_for_half(20, 1, 0.3), seeds_for_half(20, 1, 0.6)
+    (64, 110, None)
     """
-    if choice_error == 0:
+    if chosen == 0:
         return replicates_for_half(count, tests)
-    left = (1 / count - 3 * choice_error**2) / 4
-    return int(np.ceil(1 / left - 1e-9)) if left > 0 else None
+    left = (1 + chosen**2) / 4 - chosen**2
+    return math.ceil(count / left - 1e-9) if left > 0 else None
 
 
 def usual_skewness(count: int) -> float:

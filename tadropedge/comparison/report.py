@@ -11,6 +11,7 @@ from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.figures import drawn, save_figures
 from tadropedge.comparison.judging import KINDS, Against
 from tadropedge.comparison.nulls import NULLS, false_alarms, nearest
+from tadropedge.comparison.paired import ALPHA
 from tadropedge.comparison.results import (
     MethodRow,
     Protocol,
@@ -35,7 +36,10 @@ from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
 from tadropedge.publish.wording import NOTHING, counted, interval, p_value, percent, plus_minus, points, shown
 
-SHORT = {"none": "not dropping", "dropedge": "DropEdge", "budget": "same budget", "matched": "DropEdge"}
+SHORT = {"none": "none", "dropedge": "DropEdge", "budget": "budget", "matched": "DropEdge"}
+LEGEND = (
+    "against none: not dropping; DropEdge: tuned; budget: DropEdge tuned at the share of edges that the method keeps"
+)
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
 FILES = ("results.json", "results.csv", "report.html", "figures/")  # what write_all writes
 
@@ -140,18 +144,22 @@ def _lines(rows: Sequence[MethodRow]) -> Iterator[tuple[str, str, Honest]]:
 
 def procedure_words(protocol: Protocol | None) -> str:
     """How often this procedure errs and what it finds, as simulated with the numbers of this run."""
-    if protocol is None or protocol.false_alarms is None:
+    if protocol is None or protocol.simulated is None:
         return ""
-    said = (
-        f"Simulated as a whole, choice of settings included ({counted(protocol.trials, 'trial')} on "
-        f"{counted(protocol.choose_splits, 'split')}, {counted(protocol.seeds, 'seed')}, "
-        f"{counted(protocol.tests, 'test')}), this procedure calls some equal method better or worse in "
-        f"{percent(protocol.false_alarms, 1)} % of comparisons"
+    found = protocol.simulated
+    power = [
+        f"{points(effect).removeprefix('+')} in {percent(chance, 0)} %"
+        for effect, chance in zip(found.effects, found.power, strict=True)
+    ]
+    held = "" if found.level >= ALPHA else f", because only p-values of at most {found.level:.4f} decide"
+    return (
+        f"Simulated as a whole {found.families} times with the numbers of this run, choice of settings included "
+        f"({counted(protocol.trials, 'trial')} on {counted(protocol.choose_splits, 'split')}, "
+        f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
+        f"worse where nothing is in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
+        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). It finds a true gain of so "
+        f"many points: {', '.join(power)}."
     )
-    if protocol.effect is None or protocol.power is None:
-        return f"{said}."
-    found = points(protocol.effect).removeprefix("+")
-    return f"{said}, and finds a true gain of {found} points in {percent(protocol.power, 0)} %."
 
 
 def _settings(rows: Sequence[MethodRow]) -> Table | None:
@@ -198,8 +206,12 @@ def behind(rows: Sequence[MethodRow], kinds: Sequence[str] = tuple(KINDS)) -> Ta
         *("method", "against", f"worst\n{measured(rows)}", "worst\ndifference", "collapsed", "could\ncollapse"),
         *("finds\n(80 %)", "seeds\nfor half"),
     )
+    cells = [_behind(*proof) for proof in proofs]
     words = "what the replicates can and cannot show (in brackets: which replicate)"
-    return Table(words, columns, [_behind(*proof) for proof in proofs], left=(0, 1)) if proofs else None
+    if len({line[1] for line in cells if line[1]}) < 2:  # one kind of reference needs no column
+        one = [(label, *rest) for label, _, *rest in (columns, *cells)]
+        return Table(words, one[0], one[1:]) if cells else None
+    return Table(words, columns, cells, left=(0, 1))
 
 
 def _behind(label: str, against: str, judged: Honest, one: Evidence) -> tuple[str, ...]:
@@ -230,8 +242,10 @@ def table(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> Shown:
         again, last = label == last, label
         mean = plus_minus(percent(one.mean), one.low, one.high)
         gap = plus_minus(points(one.difference), one.difference_low, one.difference_high)
-        end = (gap, p_value(one.p_value), one.outcome or "")
+        theirs = percent(one.reference_mean) if isinstance(one, Against) else NOTHING
+        end = (theirs, gap, p_value(one.p_value), one.outcome or "")
         cells.append(("" if again else label, "" if again else mean, SHORT.get(kind, ""), *end))
-    columns = ("method", f"test\n{measured(rows)}", "against", "difference\n(points)", "p", "verdict")
-    below = "\n".join(filter(None, (honest_label(rows), procedure_words(protocol))))
-    return terminal_table(Table(title(rows), columns, cells, left=(0, 2, 5)), STYLES, below)
+    columns = ("method", f"test\n{measured(rows)}", "against", "its", "difference\n(points)", "p", "verdict")
+    fair = any(row.against for row in rows)
+    below = "\n".join(filter(None, (honest_label(rows), LEGEND if fair else "", procedure_words(protocol))))
+    return terminal_table(Table(title(rows), columns, cells, left=(0, 2, 6)), STYLES, below)

@@ -1,9 +1,9 @@
 """What a comparison found: one row per method, and apart from them the run that made them; how rows are named.
 
 ``results.json`` is ``{"advice": {...}, "protocol": {...}, "compare": [row, ...], "run": {...}}``; files of version 0.1
-have neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one by
-its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so no
-file is written that cannot be read.
+have neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one
+by its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so
+no file is written that cannot be read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Annotated
 from tadropedge.atomic import write_atomic
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.judging import Against
+from tadropedge.comparison.procedure import Simulated
 from tadropedge.comparison.statistics import Honest
 from tadropedge.errors import TadropedgeError
 from tadropedge.publish.tables import csv_bytes
@@ -97,8 +98,7 @@ class Protocol:
     """How methods were tuned and judged, and how often this procedure errs.
 
     ``shared`` says what choosing and judging have in common, and ``judge_splits`` how many different splits the
-    replicates have. ``false_alarms`` is the measured rate at which the whole procedure, choice of settings included,
-    calls any of so many equal methods better or worse, ``power`` the chance that it finds ``effect``.
+    replicates have. ``simulated``: the whole procedure without any effect, see ``procedure.Simulated``.
     """
 
     trials: Count
@@ -106,11 +106,8 @@ class Protocol:
     seeds: Count
     judge_splits: Count
     epochs: Count
-    tests: Count
     shared: str
-    false_alarms: Share | None = None
-    effect: float | None = None
-    power: Share | None = None
+    simulated: Simulated | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,11 @@ Accuracies are shares in [0, 1]; sentences speak of points, that is percentage p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from tadropedge.checks import check_function, check_table
 from tadropedge.comparison.evidence import Evidence, gathered
@@ -23,6 +21,7 @@ from tadropedge.comparison.paired import (
     as_floats,
     deciding_p_values,
     differences,
+    half_width,
     holm,
     moments,
     paired_p_values,
@@ -83,13 +82,18 @@ class Honest:
                 raise TadropedgeError(f"must give {', '.join(group)} or none of them, but lacks {', '.join(lacking)}")
 
     @property
+    def threshold(self) -> float:
+        """The largest p-value that decides."""
+        return ALPHA
+
+    @property
     def outcome(self) -> str | None:
         """``"better"``, ``"worse"`` or ``"undecided"``; ``"failed"``; ``None``: compared with nothing."""
         if self.mean is None:
             return "failed"
         if self.difference is None or self.p_value is None:
             return None
-        if self.p_value > ALPHA:
+        if self.p_value > self.threshold:
             return "undecided"
         return "better" if self.difference > 0 else "worse"
 
@@ -105,16 +109,16 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    return _interval(_vector("values", values), 0.0)
+    return _interval(_vector("values", values), None)
 
 
-def _interval(values: Array, choice_error: float) -> Interval:
-    """The same, as wide as it is with a second standard error, that of the settings chosen."""
-    counts, means, errors = moments(values)
-    count, mean, error = int(counts), float(means), math.hypot(float(errors), choice_error)
+def _interval(values: Array, shifts: Array | None) -> Interval:
+    """The same, as wide as the luck of choosing settings makes it, which may have moved the mean by ``shifts``."""
+    counts, means, _ = moments(values)
+    count, mean = int(counts), float(means)
     if count < 2:
         raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
-    half = stdtrit(count - 1, (1 + LEVEL) / 2).item() * error
+    half = half_width(values, shifts, LEVEL)
     return Interval(mean=mean, low=mean - half, high=mean + half, count=count)
 
 
@@ -157,13 +161,13 @@ def honest_rows(
 def judge(
     accuracy: Mapping[str, Accuracies],
     reference: Mapping[str, Accuracies],
-    choice_error: Mapping[str, float] | None = None,
+    shifts: Mapping[str, Array] | None = None,
 ) -> tuple[dict[str, Honest], dict[str, Evidence]]:
     r"""The rows of a comparison and the evidence behind them: decided by three tests that must agree.
 
     The tests are those of ``paired.deciding_p_values``: together they also hold where differences are skewed or tied.
-    ``choice_error[method]`` is the standard error of its difference that comes from the luck of choosing settings:
-    it widens the interval and weakens the tests.
+    ``shifts[method] [B]`` are those by which the luck of choosing settings may have moved its difference
+    (``selection.between``): they widen the interval and raise the p-values.
 
     >>> gains = [0.010, 0.012, 0.008, 0.011, 0.009, 0.010, 0.012, 0.008, 0.011, 0.009]
     >>> rows, evidence = judge({"cdf": [0.8 + gain for gain in gains]}, {"cdf": [0.8] * 10})
@@ -172,11 +176,11 @@ def judge(
     these 10 replicates cannot exclude a collapse in up to 26 % of runs
     """
     arrays, references = _checked(accuracy, reference)
-    errors = choice_error or {}
-    evidence = gathered(arrays, references, errors)
+    moved = shifts or {}
+    evidence = gathered(arrays, references, moved)
     rows = _corrected(
         {
-            method: _uncorrected(values, references.get(method), deciding_p_values, errors.get(method, 0.0))
+            method: _uncorrected(values, references.get(method), deciding_p_values, moved.get(method))
             for method, values in arrays.items()
         }
     )
@@ -254,7 +258,7 @@ def _limits(rows: Mapping[str, Honest], evidence: Mapping[str, Evidence]) -> lis
     return clauses
 
 
-def _uncorrected(values: Array, reference: Array | None, test: Test, choice_error: float = 0.0) -> Honest:
+def _uncorrected(values: Array, reference: Array | None, test: Test, shifts: Array | None = None) -> Honest:
     """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
     used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
     count = int(used.sum())
@@ -262,8 +266,8 @@ def _uncorrected(values: Array, reference: Array | None, test: Test, choice_erro
     numbers = {name: getattr(level, name, None) for name in MEANS}
     gap, p_value = None, None
     if level and reference is not None:
-        gap = _interval(differences(values, reference), choice_error)
-        p_value = float(test(values, reference, choice_error=choice_error) if choice_error else test(values, reference))
+        gap = _interval(differences(values, reference), shifts)
+        p_value = float(test(values, reference) if shifts is None else test(values, reference, shifts))
     numbers |= {name: getattr(gap, part, p_value) for name, part in zip(DIFFERENCES, (*MEANS, "p_value"), strict=True)}
     return Honest(**numbers, seeds=count, verdict=None, failed=len(values) - count)
 

@@ -46,7 +46,9 @@ class Tuned:
     @property
     def searched_scores(self) -> Array:
         """Validation scores ``[trials, K]`` of the search; NaN where a loss was not finite."""
-        return np.array([[row.val_score for row in rows] for rows in self.searched], dtype=np.float64).T
+        return np.array(
+            [[row.val_score for row in same] for same in zip(*self.searched, strict=True)], dtype=np.float64
+        )
 
 
 @dataclass(frozen=True, eq=False)

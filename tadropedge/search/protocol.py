@@ -244,7 +244,8 @@ def _first(
     name: str, searched: Sequence[Sequence[Finished]], order: Callable[[Sequence[Finished]], tuple[float, ...]]
 ) -> Finished:
     """The trial that comes first in an order of its rows on all splits, as its first row."""
-    trials = [same for same in zip(*searched, strict=True) if not any(row.failed for row in same)]
+    every: Iterable[tuple[Finished, ...]] = zip(*searched, strict=True)
+    trials = [same for same in every if not any(row.failed for row in same)]
     if not trials:
         where = f" on all of {len(searched)} splits" if len(searched) > 1 else ""
         raise TadropedgeError(
