@@ -25,7 +25,6 @@ RULES: dict[str, dict[str, Any]] = {  # above the grid and below the dots
     "original": {"color": pictures.QUIET, "linewidth": 1.1, "linestyle": ":", "zorder": 1.5},
     "dropedge": {"color": pictures.QUIET, "linewidth": 1.1, "linestyle": pictures.RULE, "zorder": 1.5},
 }
-TITLES = {"none": "not dropping", "dropedge": "DropEdge tuned", "budget": "same budget", "matched": "DropEdge"}
 
 
 def drawn(rows: Sequence[MethodRow]) -> dict[str, bytes]:
@@ -60,24 +59,25 @@ def accuracy(rows: Sequence[MethodRow]) -> Figure | None:
 
 def differences(rows: Sequence[MethodRow]) -> Figure | None:
     """Paired differences with 95 % intervals, a panel for each kind of reference; thin strokes are replicates."""
-    tests = {label: row.tests for label, row in labelled(rows).items()}
-    tests = {
-        label: kinds for label, kinds in tests.items() if any(test.difference is not None for test in kinds.values())
-    }
-    shown = [kind for kind in KINDS if any(kind in kinds for kinds in tests.values())]
-    if not tests:
+    panels: dict[str, dict[str, Against]] = {kind: {} for kind in KINDS}
+    for label, row in labelled(rows).items():
+        for kind, test in row.tests.items():
+            if test.difference is not None:
+                panels[kind][label] = test
+    panels = {kind: tests for kind, tests in panels.items() if tests}
+    if not panels:
         return None
-    figure = Figure(figsize=(WIDTH, 1.75 + 0.34 * len(tests)))
-    axes = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
-    for axis, kind in zip(axes, shown, strict=True):
-        pictures.lines(axis, [name(label, 20) for label in tests], size=11)
-        for place, kinds in enumerate(tests.values()):
-            if kind in kinds:
-                _difference(axis, place, kinds[kind])
+    counts = [len(tests) + 1.2 for tests in panels.values()]  # lines, and room for a title
+    figure = Figure(figsize=(WIDTH, 1.4 + 0.3 * sum(counts)))
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=counts)[:, 0]
+    for axis, (kind, tests) in zip(axes, panels.items(), strict=True):
+        pictures.lines(axis, [name(label) for label in tests], size=11)
+        for place, test in enumerate(tests.values()):
+            _difference(axis, place, test)
         axis.axvline(0, color=pictures.QUIET, linewidth=1.1, linestyle=pictures.RULE, zorder=1.5)
-        axis.set_title(TITLES[kind], fontsize=10)
-    _explain(figure, any(test.evidence for kinds in tests.values() for test in kinds.values()))
-    figure.supxlabel("points above the reference, with 95 % interval", fontsize=11)
+        axis.set_title(f"against {KINDS[kind]}")
+    axes[-1].set_xlabel("difference (points) with 95 % interval")
+    _explain(figure, any(test.evidence for tests in panels.values() for test in tests.values()))
     return figure
 
 
