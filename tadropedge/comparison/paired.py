@@ -66,7 +66,7 @@ def paired_p_values(values: Array, reference: Array, shifts: Array | None = None
     [1.0, 0.5]
     """
     count, mean, error = moments(differences(values, reference))
-    return _moved(_t_test(count, mean, error), mean, shifts, lambda x: _t_tail(x, error, count))
+    return _moved(_t_test(count, mean, error), mean, shifts, lambda x: t_tail(x, error, count))
 
 
 def skewed_p_values(values: Array, reference: Array, shifts: Array | None = None) -> Array:
@@ -76,7 +76,7 @@ def skewed_p_values(values: Array, reference: Array, shifts: Array | None = None
     skew = np.sign(mean) * skewness(gaps)
     t = without_skew(np.abs(mean) / np.where(error > 0, error, 1.0), skew, count)
     p_values = np.where(error > 0, np.minimum(2 * stdtr(count - 1, -t), 1.0), _t_test(count, mean, error))
-    p_values = _moved(p_values, mean, shifts, lambda x: _skewed_tail(x, error, skew, count))
+    p_values = _moved(p_values, mean, shifts, lambda x: skewed_tail(x, error, skew, count))
     return np.where(count == 2, 1.0, p_values)
 
 
@@ -138,7 +138,7 @@ def half_width(numbers: Array, shifts: Array | None = None, level: float = 1 - A
     high = low + float(np.abs(shifts).max())
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
-        outside = float(_both_tails(np.array(middle), shifts, lambda x: _t_tail(x, error, count)))
+        outside = both_tails(np.array(middle), shifts, lambda x: t_tail(x, error, count))
         low, high = (low, middle) if outside <= 1 - level else (middle, high)
     return high
 
@@ -209,23 +209,23 @@ def _moved(p_values: Array, mean: Array, shifts: Array | None, tail: Callable[[A
     """The p-values where ``shifts [..., B]`` may move the true mean; ``tail``: that of the test, at x ``[..., 2B]``."""
     if shifts is None or not shifts.any():
         return p_values
-    return np.maximum(p_values, np.minimum(_both_tails(np.abs(mean), shifts, tail), 1.0))
+    return np.maximum(p_values, np.minimum(both_tails(np.abs(mean), shifts, tail), 1.0))
 
 
-def _both_tails(far: Array, shifts: Array, tail: Callable[[Array], Array]) -> Array:
+def both_tails(far: Array, shifts: Array, tail: Callable[[Array], Array]) -> Array:
     """The chance of a mean beyond ± ``far [...]``: shifts are as likely as the same with the other sign."""
     moved = np.broadcast_to(shifts, (*np.shape(far), np.shape(shifts)[-1]))
     both: Array = 2 * tail(far[..., None] + np.concatenate([moved, -moved], axis=-1)).mean(axis=-1)
     return both
 
 
-def _t_tail(x: Array, error: Array, count: npt.NDArray[np.int64]) -> Array:
+def t_tail(x: Array, error: Array, count: npt.NDArray[np.int64]) -> Array:
     """The chance that a mean without a true difference exceeds x ``[..., B]``."""
     tail: Array = stdtr(np.maximum(count, 2)[..., None] - 1, -x / np.maximum(error, TINY)[..., None])
     return tail
 
 
-def _skewed_tail(x: Array, error: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
+def skewed_tail(x: Array, error: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
     t = x / np.maximum(error, TINY)[..., None]
     t = np.where(t > 0, without_skew(np.abs(t), skew[..., None], count[..., None]), t)
     tail: Array = stdtr(np.maximum(count, 2)[..., None] - 1, -t)

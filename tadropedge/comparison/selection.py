@@ -18,10 +18,9 @@ compared with its own second choice shows nothing but shifts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TypeVar
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +30,8 @@ from tadropedge.comparison.paired import as_floats
 from tadropedge.errors import TadropedgeError
 
 Array = npt.NDArray[np.float64]
-Key = TypeVar("Key", bound=Hashable)
 
-DRAWS = 1024  # truths, with two choices each
+DRAWS = 2048  # truths, with two choices each
 REACH = 8.0  # standard errors below the best: a setting that far down is never chosen
 
 
@@ -70,7 +68,7 @@ class Fitted:
     freedom: int
 
 
-def selections(searches: Mapping[Key, Array], nodes: int | None = None) -> dict[Key, Selection]:
+def selections(searches: Mapping[str, Array], nodes: int | None = None) -> dict[str, Selection]:
     """What the choice of settings does, for each of ``searches``: validation scores ``[I, K]``, NaN for a failed trial.
 
     All have the same trials and splits; references that are tuned by a search of their own belong to them. A trial that
@@ -98,7 +96,7 @@ def between(one: Selection, other: Selection) -> Array:
     return np.concatenate([one.shifts, other.shifts])
 
 
-def fitted(searches: Mapping[Key, Array], nodes: int | None = None) -> Fitted:
+def fitted(searches: Mapping[str, Array], nodes: int | None = None) -> Fitted:
     """The model of the searches; see :class:`Fitted`."""
     scores = _checked(searches)
     means = scores.mean(axis=-1)  # [M, I], NaN where any split failed
@@ -128,24 +126,21 @@ def fitted_means(means: Array, noise: float, freedom: int) -> Fitted:
     )
 
 
-def truths(fit: Fitted, place: int) -> Array:
+def truths(fit: Fitted, place: int, draws: int = DRAWS) -> Array:
     """Draws ``[B, n]`` of the qualities a[m, ·] of method number ``place``; −∞ for what cannot be chosen."""
-    chance = _normals(len(fit.common))
-    mine = fit.means[place]
-    common = fit.common + fit.common_error * chance[0]
-    drawn = fit.own * np.nan_to_num(mine) + (1 - fit.own) * common
-    drawn = drawn + np.sqrt(fit.own) * fit.noise * np.roll(chance[1], place, axis=0)
-    return np.where(np.isnan(mine), -np.inf, drawn)
+    common, own, *_ = _normals(draws, len(fit.common))
+    drawn = (1 - fit.own) * (fit.common + fit.common_error * common)
+    if fit.own > 0:
+        drawn += fit.own * fit.means[place] + np.sqrt(fit.own) * fit.noise * np.roll(own, place, axis=0)
+    drawn[:, np.isnan(fit.means[place])] = -np.inf
+    return drawn
 
 
-def selection(fit: Fitted, place: int) -> Selection:
+def selection(fit: Fitted, place: int, draws: int = DRAWS) -> Selection:
     """The choice of method number ``place``."""
-    chance = _normals(len(fit.common))
-    drawn = truths(fit, place)
-    first, second = (
-        np.take_along_axis(drawn, (drawn + fit.noise * one).argmax(axis=1)[:, None], axis=1)[:, 0]
-        for one in chance[2:]
-    )
+    drawn = truths(fit, place, draws)
+    _, _, *two = _normals(draws, len(fit.common))
+    first, second = (drawn[np.arange(draws), (drawn + fit.noise * noise).argmax(axis=1)] for noise in two)
     return Selection(shifts=first - second, noise=fit.noise)
 
 
@@ -167,7 +162,7 @@ def _error(scores: Array, means: Array, nodes: int | None) -> tuple[float, int]:
     return (float(np.sqrt(total / freedom)), freedom) if freedom else (0.0, 1)
 
 
-def _checked(searches: Mapping[Key, Array]) -> Array:
+def _checked(searches: Mapping[str, Array]) -> Array:
     check_table("searches", searches, "methods to validation scores [I, K]")
     arrays = [as_floats(f"the search of {method}", scores) for method, scores in searches.items()]
     shapes = sorted({array.shape for array in arrays})
@@ -180,7 +175,7 @@ def _checked(searches: Mapping[Key, Array]) -> Array:
     return np.stack(arrays)
 
 
-@cache
-def _normals(settings: int) -> Array:
+@lru_cache(maxsize=64)
+def _normals(draws: int, settings: int) -> Array:
     """Fixed normal numbers ``[4, B, n]``: of the common qualities, of a method's own, and of two choices."""
-    return np.random.default_rng(0).standard_normal((4, DRAWS, settings))
+    return np.random.default_rng(0).standard_normal((4, draws, settings))
