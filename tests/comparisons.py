@@ -39,6 +39,7 @@ PROTOCOL = Protocol(
     judge_splits=20,
     epochs=400,
     shared="Settings were chosen on 3 splits and judged on others, whose test nodes had no part in the choice.",
+    disjoint=True,
     simulated=Simulated(
         families=1000, tests=16, level=0.05, false_alarms=0.031, error=0.005, at_five_per_cent=0.031,
         without_choice=0.21, effects=(0.005, 0.01), power=(0.42, 0.97), detectable=0.008,

@@ -18,6 +18,7 @@ def cautions(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> lis
         *_hardly_dropping(named),
         *_same_trial(named, protocol),
         *_falling(named, protocol),
+        *_unseen(named),
         *([] if protocol is None else _splits(protocol)),
     ]
     tests = [(label, test) for label, row in named.items() for test in row.tests.values()]
@@ -71,8 +72,24 @@ def _falling(named: Mapping[str, MethodRow], protocol: Protocol | None) -> list[
     return [f"Validation loss was still falling in the last 5 % of the epochs of {listed(found)}{more}."]
 
 
+def _unseen(named: Mapping[str, MethodRow]) -> list[str]:
+    """Collapses that the replicates of methods that are called better cannot exclude."""
+    better = {
+        label: test.evidence.collapse_rate
+        for label, row in named.items()
+        for test in row.against.values()
+        if test.outcome == "better" and test.evidence
+    }
+    if not better:
+        return []
+    return [
+        f"What was not seen may still happen: the replicates of {listed(better)} cannot exclude a collapse in up to "
+        f"{percent(max(better.values()), 0)} % of runs."
+    ]
+
+
 def _splits(protocol: Protocol) -> list[str]:
-    said = [protocol.shared]
+    said = [] if protocol.disjoint else [protocol.shared]
     if protocol.judge_splits < protocol.seeds:
         said.append(
             f"The {protocol.seeds} replicates share {counted(protocol.judge_splits, 'different split')}, all that the "

@@ -122,6 +122,7 @@ def _protocol(laboratory: Laboratory, plan: Plan, procedure: Simulated) -> Proto
         judge_splits=min(plan.seeds, laboratory.num_judging or plan.seeds),
         epochs=laboratory.epochs,
         shared=laboratory.shared.words,
+        disjoint=laboratory.shared.what == "nothing",
         simulated=procedure,
     )
 

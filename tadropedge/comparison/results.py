@@ -97,8 +97,8 @@ YOUNGER = ("against", "evidence", "measure", "trial", "unconverged")
 class Protocol:
     """How methods were tuned and judged, and how often this procedure errs.
 
-    ``shared`` says what choosing and judging have in common, and ``judge_splits`` how many different splits the
-    replicates have. ``simulated``: the whole procedure without any effect, see ``procedure.Simulated``.
+    ``shared`` says what choosing and judging have in common, ``disjoint`` whether that is nothing, and ``judge_splits``
+    how many different splits the replicates have. ``simulated``: the whole procedure without any effect.
     """
 
     trials: Count
@@ -107,6 +107,7 @@ class Protocol:
     judge_splits: Count
     epochs: Count
     shared: str
+    disjoint: bool
     simulated: Simulated | None = None
 
 

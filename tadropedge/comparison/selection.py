@@ -168,10 +168,14 @@ def _checked(searches: Mapping[str, Array]) -> Array:
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
         told = ", ".join(map(str, map(list, shapes)))
-        raise TadropedgeError(f"searches must have the same trials and splits, each [I, K], got shapes {told or 'none'}")
+        raise TadropedgeError(
+            f"searches must have the same trials and splits, each [I, K], got shapes {told or 'none'}"
+        )
     for method, array in zip(searches, arrays, strict=True):
         if np.isnan(array).any(axis=1).all():
-            raise TadropedgeError(f"every trial of {method} failed on one of its choosing splits: nothing can be chosen")
+            raise TadropedgeError(
+                f"every trial of {method} failed on one of its choosing splits: nothing can be chosen"
+            )
     return np.stack(arrays)
 
 
