@@ -350,7 +350,7 @@ def forged_coo():
         (data(x=torch.ones(N)), r"x must be dense, COO or CSR of shape \[N, F\], got torch.strided of shape \[12\]"),
         (data(x=torch.from_numpy(NAN)), r"features must be finite, got nan at position \[7, 2\]"),
         (data(test_mask=None), "the split is not whole: there is no test_mask"),
-        (data(val_mask=torch.ones(N, 10).bool()), r"val_mask is a mask of shape \[12, 10\]: expected \[12\]"),
+        (data(val_mask=torch.ones(9, 10).bool()), r"val_mask is a mask of shape \[9, 10\]: expected \[12\], or \[12, K\]"),
         (data(x=torch.eye(N)[:8]), "edge_index holds the node id 11, but num_nodes=8"),
         (data(x=forged_csr()), r"x: not a CSR matrix of shape \(12, 4\)"),
         (data(x=forged_coo()), r"x: not a COO matrix of shape \(12, 4\)"),

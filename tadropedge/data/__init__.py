@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.checks import check_path, check_seed, name_or_path
-from tadropedge.data.choosing import Shared
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
-from tadropedge.data.splits import Given, PerClass, Sizes, Split, check_sizes, random_split, shuffled_split
+from tadropedge.data.splits import Given, OfSizes, PerClass, Split, check_sizes, random_split, shuffled_split
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.memory import within_memory
@@ -25,9 +24,8 @@ __all__ = [
     "DATASETS",
     "Dataset",
     "Given",
+    "OfSizes",
     "PerClass",
-    "Shared",
-    "Sizes",
     "SourceLocalization",
     "Split",
     "bayes_accuracy",
@@ -68,7 +66,7 @@ source-localization, karate, clusters (did you mean 'karate'?)
     seed = check_seed(seed)  # also where the dataset has no use for it
     root = None if root is None else check_path("root", root)
     loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
-    sizes = None if split_sizes is None else Sizes(*check_sizes("split_sizes", split_sizes), seed=seed)
+    sizes = None if split_sizes is None else OfSizes(*check_sizes("split_sizes", split_sizes), seed=seed)
     if sizes is not None and (split is not None or "per_class" in options):
         other = "per_class" if split is None else f"split={split!r}"
         raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
@@ -82,7 +80,7 @@ source-localization, karate, clusters (did you mean 'karate'?)
         return dataset if sizes is None else _resized(dataset, sizes, seed)
 
 
-def _resized(dataset: Dataset, sizes: Sizes, seed: int) -> Dataset:
+def _resized(dataset: Dataset, sizes: OfSizes, seed: int) -> Dataset:
     """The same data with a split of given sizes."""
     if dataset.level != "node":
         raise TadropedgeError(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.data.splits import Drawn, Given, Indices, PerClass, Sizes, Split, shuffled_labels
+from tadropedge.data.splits import Drawn, Given, Indices, OfSizes, PerClass, Split, drawn_around, shuffled_labels
 
 Mask = npt.NDArray[np.bool_]
 
@@ -63,7 +63,7 @@ class Choosing:
     """Splits by number, for ``count`` choosing ones: a pure function of the number, the count and the way of drawing.
 
     >>> labels = torch.arange(300) % 3
-    >>> splits = Choosing(labels=labels, own=Sizes(30, 30, 60).split(labels, 0), way=Sizes(30, 30, 60), count=2)
+    >>> splits = Choosing(labels=labels, own=OfSizes(30, 30, 60).split(labels, 0), way=OfSizes(30, 30, 60), count=2)
     >>> splits.split(1), splits.split(2), splits.shared.what
     (Split(train=30, val=30, test=60), Split(train=30, val=30, test=60), 'nothing')
     """
@@ -85,7 +85,7 @@ class Choosing:
         if number < self.count:
             return way.split(self.labels, seed)
         nodes = _drawn(self.labels, self._pool[1], way.least, way.num_test, test_seed)
-        return way.around(torch.from_numpy(np.sort(nodes)), self.labels, seed)
+        return drawn_around(way, torch.from_numpy(np.sort(nodes)), self.labels, seed)
 
     @property
     def choosing(self) -> int:
@@ -129,7 +129,7 @@ class Choosing:
     @cached_property
     def _pool(self) -> tuple[str, Mask]:
         """The nodes that the judged test nodes are drawn from, ``[N]``, and what they share with the choice."""
-        assert isinstance(self.way, PerClass | Sizes)
+        assert isinstance(self.way, PerClass | OfSizes)
         trained, validated = self._used
         labelled = self.labels.numpy() >= 0
         for what, used in (("nothing", trained | validated), ("training", validated)):

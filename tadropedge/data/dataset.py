@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 import torch
@@ -21,7 +22,7 @@ from tadropedge.checks import (
     settle,
 )
 from tadropedge.data.splits import PARTS as PARTS
-from tadropedge.data.splits import Drawn, Given, PerClass, Sizes, Split, check_split, way_of
+from tadropedge.data.splits import Drawn, Given, OfSizes, PerClass, Split, check_split, made_by, way_of
 from tadropedge.data.splits import check_sizes as check_sizes
 from tadropedge.data.splits import num_classes as num_classes
 from tadropedge.data.splits import random_split as random_split
@@ -38,7 +39,7 @@ class Dataset:
     * ``features``: float32, ``[N, F]`` dense or CSR for nodes, ``[S, N, F]`` dense for S signals;
     * ``labels``: int64 ``[N]`` or ``[S]``, 0 … ``num_classes`` − 1; −1 stands for no label;
     * ``split``: the default split;
-    * ``drawn``: how others are drawn; ``None`` stands for what the split shows, see :func:`way_of`;
+    * ``drawn``: how it was drawn, and others are; ``None`` stands for what the split shows, see :func:`way_of`;
     * ``gamma``: around which value the paper searches γ, where it says so;
     * ``class_names``: the user's own names of the classes, where the input had names.
 
@@ -78,13 +79,18 @@ class Dataset:
             check_device(name, value, self.graph.device, "the graph")
         _check_features(self.features, self.graph, self.level)
         _check_labels(self, one)
+        if self.drawn is not None and not isinstance(self.drawn, PerClass | OfSizes | Given):
+            raise TadropedgeError(f"drawn must be PerClass, OfSizes or Given, got {show(self.drawn)}")
+        if isinstance(self.drawn, Given):
+            _check_given(self.drawn.splits, self, one)
         check_split(self.split, self.labels, self.num_classes, one)
-        _check_drawn(self, one)
 
     @property
     def way(self) -> Drawn:
-        """How splits of this dataset are drawn."""
-        return way_of(self.split, self.labels) if self.drawn is None else self.drawn
+        """How further splits are drawn: as ``drawn`` says if ``split`` is one of those, else as ``split`` shows."""
+        if self.drawn is None or not made_by(self.drawn, self.split, self.num_classes):
+            return way_of(self.split, self.labels)
+        return self.drawn
 
     @property
     def num_features(self) -> int:
@@ -163,22 +169,11 @@ def _check_labels(dataset: Dataset, one: str) -> None:
         check_text("a class", name)
 
 
-def _check_drawn(dataset: Dataset, one: str) -> None:
-    """Check that the way of drawing leads to splits of this size, and each split that is given."""
-    if dataset.drawn is None:
-        return
-    drawn, sizes = dataset.drawn, dataset.split.sizes
-    if not isinstance(drawn, PerClass | Sizes | Given):
-        raise TadropedgeError(f"drawn must be PerClass, Sizes or Given, got {show(drawn)}")
-    if isinstance(drawn, Given):
-        same = zip(dataset.split.parts(), drawn.splits[0].parts(), strict=True)
-        if not all(torch.equal(mine.cpu(), theirs) for (_, mine), (_, theirs) in same):
-            raise TadropedgeError("split must be the first of the splits that drawn holds")
-        labels = dataset.labels.cpu()
-        for place, split in enumerate(drawn.splits):
-            try:
-                check_split(split, labels, dataset.num_classes, one)
-            except TadropedgeError as error:
-                raise TadropedgeError(f"split {place} of {len(drawn.splits)}: {error}") from error
-    elif drawn.sizes(dataset.num_classes) != sizes:
-        raise TadropedgeError(f"drawn must lead to splits of the sizes {list(sizes)}, as split has, got {drawn}")
+def _check_given(splits: Sequence[Split], dataset: Dataset, one: str) -> None:
+    """Check every split that a file holds."""
+    labels = dataset.labels.cpu()
+    for place, split in enumerate(splits):
+        try:
+            check_split(split.to("cpu"), labels, dataset.num_classes, one)
+        except TadropedgeError as error:
+            raise TadropedgeError(f"of {len(splits)} splits, number {place}: {error}") from error

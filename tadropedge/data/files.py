@@ -73,7 +73,8 @@ def load_file(
 
     ``split``: ``"file"``, the file's own, or the first of them; ``"random"``, ``per_class`` labels per class, and of
     the rest a third, at most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first
-    where there is one, else the second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
+    where there is one, else the second. ``normalize`` divides each row of features by its sum. ``header`` says whether
+    ``nodes`` has one.
     """
     path = existing(check_path("path", path))
     nodes = None if nodes is None else check_path("nodes", nodes)

@@ -26,7 +26,7 @@ from tadropedge.checks import check_flag, check_integer, check_path
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
-from tadropedge.data.splits import PerClass, Sizes, Split, way_of
+from tadropedge.data.splits import OfSizes, PerClass, Split, way_of
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import existing, read_bytes
 from tadropedge.graph import Graph
@@ -73,11 +73,11 @@ def load_planetoid(
     files = _read(paths)
     features, labels = _features(files), _labels(files)
     if split == "random":
-        drawn: PerClass | Sizes = PerClass(per_class, NUM_VAL, NUM_TEST, seed=seed)
+        drawn: PerClass | OfSizes = PerClass(per_class, NUM_VAL, NUM_TEST, seed=seed)
         own = drawn.split(labels, seed)
     else:
         own = _published(files, split)
-        drawn = Sizes(*own.sizes, seed=seed) if split == "full" else way_of(own, labels, seed=seed)
+        drawn = OfSizes(*own.sizes, seed=seed) if split == "full" else way_of(own, labels, seed=seed)
     return Dataset(
         name=folder.lower(),
         graph=files.graph,

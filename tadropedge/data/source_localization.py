@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 
 from tadropedge.checks import check_integer, check_number, check_numbers, check_seed, settle
 from tadropedge.data.dataset import Dataset
-from tadropedge.data.splits import Sizes, Split, check_sizes
+from tadropedge.data.splits import OfSizes, Split, check_sizes
 from tadropedge.data.synthetic import MOST_NOISE, PAIR_BYTES, connected_block_model
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
@@ -126,7 +126,7 @@ class SourceLocalization:
             num_classes=self.communities,
             level="graph",
             split=Split(*torch.arange(len(source)).split(list(self.sizes))),
-            drawn=Sizes(*self.sizes, seed=self.seed),
+            drawn=OfSizes(*self.sizes, seed=self.seed),
         )
 
     def posterior(self, signals: Array) -> Array:

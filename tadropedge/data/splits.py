@@ -221,15 +221,6 @@ class PerClass:
         """Draw one."""
         return random_split(labels, self.per_class, self.num_val, self.num_test, seed=seed)
 
-    def sizes(self, num_classes: int) -> tuple[int, int, int]:
-        """The sizes of train, val and test."""
-        return self.per_class * num_classes, self.num_val, self.num_test
-
-    def around(self, test: Tensor, labels: Tensor, seed: int) -> Split:
-        """Draw training and validation nodes from those that are not in ``test``."""
-        train, rest = _balanced(_without(labels, test), self.per_class, seed)
-        return _joined(np.concatenate((train, rest)), (len(train), self.num_val), test)
-
     @property
     def least(self) -> int:
         """How many training nodes every class needs."""
@@ -240,46 +231,29 @@ class PerClass:
         """How splits are drawn, in words."""
         return f"{self.per_class} of each class to train, {self.num_val} others to validate, {self.num_test} to test"
 
-    @property
-    def key(self) -> str:
-        """Changes with everything that a drawn split depends on beside the labels."""
-        return f"{self.words}, seed {self.seed}"
-
 
 @dataclass(frozen=True)
-class Sizes:
-    """``train``, ``val`` and ``test`` nodes, drawn uniformly but for this: every class has a training node.
+class OfSizes:
+    """``train``, ``num_val`` and ``num_test`` nodes, drawn uniformly but for this: every class has a training node.
 
-    >>> Sizes(10, 20, 30).split(torch.tensor([0] * 90 + [1] * 9), seed=3)
+    >>> OfSizes(10, 20, 30).split(torch.tensor([0] * 90 + [1] * 9), seed=3)
     Split(train=10, val=20, test=30)
     """
 
     train: int
-    val: int
-    test: int
+    num_val: int
+    num_test: int
     _: KW_ONLY
     seed: int = 0  # of the splits that are drawn beside the dataset's own
 
     def __post_init__(self) -> None:
-        train, val, test = check_sizes("sizes", (self.train, self.val, self.test))
-        settle(self, train=train, val=val, test=test, seed=check_seed(self.seed))
+        for name in ("train", "num_val", "num_test"):
+            settle(self, **{name: check_integer(name, getattr(self, name), least=1)})
+        settle(self, seed=check_seed(self.seed))
 
     def split(self, labels: Tensor, seed: int) -> Split:
         """Draw one."""
-        return shuffled_split(labels, (self.train, self.val, self.test), seed=seed)
-
-    def sizes(self, num_classes: int) -> tuple[int, int, int]:
-        """The sizes of train, val and test."""
-        return self.train, self.val, self.test
-
-    def around(self, test: Tensor, labels: Tensor, seed: int) -> Split:
-        """Draw training and validation nodes from those that are not in ``test``."""
-        return _joined(_covering(_without(labels, test), self.train, seed), (self.train, self.val), test)
-
-    @property
-    def num_test(self) -> int:
-        """How many nodes test."""
-        return self.test
+        return shuffled_split(labels, (self.train, self.num_val, self.num_test), seed=seed)
 
     @property
     def least(self) -> int:
@@ -289,15 +263,10 @@ class Sizes:
     @property
     def words(self) -> str:
         """How splits are drawn, in words."""
-        return f"{self.train} to train, {self.val} to validate, {self.test} to test, drawn uniformly"
-
-    @property
-    def key(self) -> str:
-        """Changes with everything that a drawn split depends on beside the labels."""
-        return f"{self.words}, seed {self.seed}"
+        return f"{self.train} to train, {self.num_val} to validate, {self.num_test} to test, drawn uniformly"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Given:
     """The splits that the file holds: there are no others."""
 
@@ -314,17 +283,16 @@ class Given:
         """Where splits come from, in words."""
         return f"the {len(self.splits)} splits of the file"
 
-    @property
-    def key(self) -> str:
-        """Changes with every one of them."""
+    def __repr__(self) -> str:
+        """Changes with every one of them, as that of the other ways changes with all that they draw from."""
         parts = {f"{name}{place}": part for place, one in enumerate(self.splits) for name, part in one.parts()}
-        return f"{self.words}, {fingerprint(**parts)[:16]}"
+        return f"Given({len(self.splits)} splits, {fingerprint(**parts)[:16]})"
 
 
-Drawn = PerClass | Sizes | Given
+Drawn = PerClass | OfSizes | Given
 
 
-def way_of(split: Split, labels: Tensor, *, seed: int = 0) -> PerClass | Sizes:
+def way_of(split: Split, labels: Tensor, *, seed: int = 0) -> PerClass | OfSizes:
     """How a split that somebody made is drawn again: a balanced design as a balanced one, else by its sizes.
 
     >>> way_of(Split(torch.tensor([0, 1]), torch.tensor([2]), torch.tensor([3, 4])), torch.tensor([0, 1, 0, 1, 1]))
@@ -334,16 +302,25 @@ def way_of(split: Split, labels: Tensor, *, seed: int = 0) -> PerClass | Sizes:
     counts = torch.bincount(labels[split.train])
     if bool((counts == counts[0]).all()):
         return PerClass(int(counts[0]), val, test, seed=seed)
-    return Sizes(train, val, test, seed=seed)
+    return OfSizes(train, val, test, seed=seed)
 
 
-def _without(labels: Tensor, nodes: Tensor) -> Tensor:
-    """The labels, −1 at ``nodes``."""
-    return labels.index_fill(0, nodes, -1)
+def made_by(way: Drawn, split: Split, num_classes: int) -> bool:
+    """Whether a split is the first of those given, or of the sizes that are drawn."""
+    if isinstance(way, Given):
+        both = zip(split.parts(), way.splits[0].parts(), strict=True)
+        return all(torch.equal(mine.cpu(), theirs.cpu()) for (_, mine), (_, theirs) in both)
+    train = way.per_class * num_classes if isinstance(way, PerClass) else way.train
+    return split.sizes == (train, way.num_val, way.num_test)
 
 
-def _joined(order: Indices, sizes: tuple[int, int], test: Tensor) -> Split:
-    """The first and second run of ``order``, sorted, and ``test``."""
-    train, val = sizes
-    first, second = (torch.from_numpy(np.sort(part)) for part in np.split(order[: train + val], [train]))
+def drawn_around(way: PerClass | OfSizes, test: Tensor, labels: Tensor, seed: int) -> Split:
+    """A split whose test nodes are given: training and validation nodes are drawn from the others."""
+    others = labels.index_fill(0, test, -1)
+    if isinstance(way, PerClass):
+        front, rest = _balanced(others, way.per_class, seed)
+        order, train = np.concatenate((front, rest)), len(front)
+    else:
+        order, train = _covering(others, way.train, seed), way.train
+    first, second = (torch.from_numpy(np.sort(part)) for part in np.split(order[: train + way.num_val], [train]))
     return Split(first, second, test)

@@ -143,7 +143,7 @@ class Laboratory:
         if self.choose_splits is not None:
             found["choose_splits"] = self.choose_splits
         if self.choose_splits is not None or isinstance(self.dataset.way, Given):
-            found["drawn"] = self.dataset.way.key
+            found["drawn"] = repr(self.dataset.way)
         return found
 
     @property

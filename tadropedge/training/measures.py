@@ -32,11 +32,12 @@ def roc_auc(logits: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
     >>> roc_auc(logits, torch.tensor([1, 0, 1, 0]), torch.ones(1, 4))
     tensor([0.8750])
     """
-    classes = logits.shape[-1]
+    classes, exact = logits.shape[-1], logits.to(torch.float64)  # equal scores stay equal when rounded to float32
     areas, counted = [], []
     for kind in range(1 if classes == 2 else 0, classes):
-        others = torch.cat((logits[..., :kind], logits[..., kind + 1 :]), dim=-1).logsumexp(dim=-1)
-        area, valid = _area(logits[..., kind] - others, (labels == kind).expand(mask.shape), mask > 0)
+        others = torch.cat((exact[..., :kind], exact[..., kind + 1 :]), dim=-1).logsumexp(dim=-1)
+        odds = (exact[..., kind] - others).to(torch.float32)
+        area, valid = _area(odds, (labels == kind).expand(mask.shape), mask > 0)
         areas.append(area)
         counted.append(valid)
     valid = torch.stack(counted)
@@ -46,7 +47,7 @@ def roc_auc(logits: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
 
 def _area(scores: Tensor, positive: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
     """The area under the curve ``[T]``, and whether there are positive and negative nodes; all else is ``[T, N]``."""
-    ordered, order = scores.contiguous().sort(dim=1)
+    ordered, order = torch.where(inside, scores, torch.inf).sort(dim=1)
     inside, positive = inside.gather(1, order), positive.gather(1, order)
     positives, negatives = ((inside & kind).to(torch.float64) for kind in (positive, ~positive))
     below = torch.nn.functional.pad(negatives.cumsum(dim=1), (1, 0))  # negatives before each place
