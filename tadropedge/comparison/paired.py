@@ -226,6 +226,7 @@ def t_tail(x: Array, error: Array, count: npt.NDArray[np.int64]) -> Array:
 
 
 def skewed_tail(x: Array, error: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
+    """The same for numbers of a sample skewness ``skew``, positive towards x."""
     t = x / np.maximum(error, TINY)[..., None]
     t = np.where(t > 0, without_skew(np.abs(t), skew[..., None], count[..., None]), t)
     tail: Array = stdtr(np.maximum(count, 2)[..., None] - 1, -t)

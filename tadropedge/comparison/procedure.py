@@ -82,7 +82,7 @@ def simulated(
 
     * ``searches``: validation scores ``[I, K]`` of every method and of every reference with a search of its own, as in
       ``selection.selections``, with ``nodes`` validation nodes;
-    * ``replicates``: scores ``[S]`` of the same on fresh seeds and splits, replicate by replicate, NaN where one failed;
+    * ``replicates``: scores ``[S]`` of the same on fresh seeds and splits, NaN where one failed, paired;
     * ``tests``: the family, pairs of a method and its reference.
 
     >>> random = np.random.default_rng(0)
@@ -97,10 +97,10 @@ def simulated(
     """
     fit, places, gaps = fitted(searches, nodes), _places(searches, tests), _gaps(replicates, tests)
     world = _drawn(fit, places, gaps, check_integer("families", families, least=1))
-    smallest, plainly = _smallest(world, places)
+    smallest, plainly = smallest_p_values(world, places)
     level = _level(smallest * len(places))
     rate = float((smallest * len(places) <= level).mean())
-    needed = _needed(world, places, level)
+    needed = needed_effects(world, places, level)
     return Simulated(
         families=families,
         tests=len(places),
@@ -117,8 +117,11 @@ def simulated(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """F families without any effect: mean validation scores ``[F, M, n]``, their estimated noise ``[F]``, and the gaps
-    ``[F, T, S]`` of all tests."""
+    """F simulated families.
+
+    ``scores [F, M, n]``: mean validation scores, NaN for a failed trial; ``noise [F]``: the standard error that is
+    estimated for them, with ``freedom`` degrees of freedom; ``gaps [F, T, S]``: paired differences of all tests.
+    """
 
     scores: Array
     noise: Array
@@ -149,17 +152,18 @@ def _drawn(fit: Fitted, places: Places, gaps: Array, families: int) -> World:
     )
 
 
-def _smallest(world: World, places: Places) -> tuple[Array, Array]:
+def smallest_p_values(world: World, places: Places) -> tuple[Array, Array]:
     """The smallest p-value of each family, with the choice and without it; 1 where it cannot alarm at all.
 
     Holm's first step decides whether a family alarms, so only p-values of at most 0.05 / T are followed up, in the
-    order of what the tests cost.
+    order of what the tests cost. Without the choice, sign flips count by their least p-value alone.
     """
     least = ALPHA / len(places)
-    nothing = np.zeros_like(world.gaps)
-    plain = np.nan_to_num(np.maximum(paired_p_values(world.gaps, nothing), skewed_p_values(world.gaps, nothing)), nan=1)
+    nothing, count = np.zeros_like(world.gaps), (~np.isnan(world.gaps)).sum(axis=-1)
+    tests = (paired_p_values(world.gaps, nothing), skewed_p_values(world.gaps, nothing), 2.0 ** (1 - count))
+    plain = np.nan_to_num(np.maximum.reduce(tests), nan=1.0)
     smallest = np.ones(len(plain))
-    for family in np.flatnonzero((plain <= least).any(axis=1)):
+    for family in map(int, np.flatnonzero((plain <= least).any(axis=1))):
         fit = world.fit(family)
         found = {place: selection(fit, place, DRAWS) for place in np.unique(places[plain[family] <= least])}
         for test in np.flatnonzero(plain[family] <= least):
@@ -178,7 +182,7 @@ def _level(corrected: Array) -> float:
     return ALPHA if first > ALPHA else max(math.ceil(first * 1e4) - 1, 0) / 1e4
 
 
-def _needed(world: World, places: Places, level: float) -> Array:
+def needed_effects(world: World, places: Places, level: float) -> Array:
     """The effect that is just found in each of the first families, in one test, all tests in turn; infinite: none is.
 
     Sign flips count by their least p-value alone.

@@ -100,7 +100,7 @@ def fitted(searches: Mapping[str, Array], nodes: int | None = None) -> Fitted:
     """The model of the searches; see :class:`Fitted`."""
     scores = _checked(searches)
     means = scores.mean(axis=-1)  # [M, I], NaN where any split failed
-    error, freedom = _error(scores, means, nodes)
+    error, freedom = noise(scores, nodes)
     return fitted_means(means, error / np.sqrt(scores.shape[-1]), freedom)
 
 
@@ -129,7 +129,7 @@ def fitted_means(means: Array, noise: float, freedom: int) -> Fitted:
 def truths(fit: Fitted, place: int, draws: int = DRAWS) -> Array:
     """Draws ``[B, n]`` of the qualities a[m, ·] of method number ``place``; −∞ for what cannot be chosen."""
     common, own, *_ = _normals(draws, len(fit.common))
-    drawn = (1 - fit.own) * (fit.common + fit.common_error * common)
+    drawn: Array = (1 - fit.own) * (fit.common + fit.common_error * common)
     if fit.own > 0:
         drawn += fit.own * fit.means[place] + np.sqrt(fit.own) * fit.noise * np.roll(own, place, axis=0)
     drawn[:, np.isnan(fit.means[place])] = -np.inf
@@ -144,9 +144,15 @@ def selection(fit: Fitted, place: int, draws: int = DRAWS) -> Selection:
     return Selection(shifts=first - second, noise=fit.noise)
 
 
-def _error(scores: Array, means: Array, nodes: int | None) -> tuple[float, int]:
-    """σ and its degrees of freedom, from the better half of each search: settings that diverge are noisier."""
-    splits = scores.shape[-1]
+def noise(scores: Array, nodes: int | None = None) -> tuple[float, int]:
+    """σ and its degrees of freedom, from ``scores [M, I, K]``, the better half of each search.
+
+    Settings that diverge are noisier than those between which the choice is made.
+
+    >>> noise(np.array([[[0.75, 1.0], [1.0, 0.75], [0.1, 0.7]]]))
+    (0.25, 1)
+    """
+    splits, means = scores.shape[-1], scores.mean(axis=-1)
     if splits == 1:
         if nodes is None:
             raise TadropedgeError("scores of one choosing split have no noise to be seen: give the number of its nodes")
