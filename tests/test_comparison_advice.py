@@ -47,8 +47,9 @@ def test_what_helps_is_named_with_its_settings_and_its_gain():
     assert (found.use, found.settings) == ("cdf", CDF)
     assert found.words == (
         "Use cdf with keep_prob 0.7 (learning rate 0.01): +0.42 ± 0.15 points over not dropping (p = 0.003); DropEdge "
-        "tuned does the same (+0.05 ± 0.10). Adaptive dropping (cdf) adds +0.05 ± 0.10 points over DropEdge tuned (cannot "
-        "be told apart, p = 0.800) and +0.42 ± 0.15 points over DropEdge at the same budget (surely better, p = 0.003)."
+        "tuned does the same (+0.05 ± 0.10). Adaptive dropping (cdf) adds +0.05 ± 0.10 points over DropEdge tuned "
+        "(cannot be told apart, p = 0.800) and +0.42 ± 0.15 points over DropEdge at the same budget (surely "
+        "better, p = 0.003)."
     )
 
 
@@ -97,8 +98,8 @@ def test_where_nothing_helps_it_says_what_would_have_been_found():
     found = advise([ORIGINAL, row("dropedge", SAME), weak])
     assert (found.use, found.settings) == ("original", {"learning_rate": 0.01, "dropout": 0.5})
     assert found.words.split(". The")[0].split(". Adaptive")[0] == (
-        "Do not drop edges (learning rate 0.01, dropout 0.5): nothing is surely better than not dropping; this run would "
-        "have found a gain of 0.50 points (80 %); half of it needs 64 seeds"
+        "Do not drop edges (learning rate 0.01, dropout 0.5): nothing is surely better than not dropping; this run "
+        "would have found a gain of 0.50 points (80 %); half of it needs 64 seeds"
     )
 
 
@@ -137,17 +138,20 @@ def test_hardly_dropping_is_said():
     assert not [words for words in cautions(rows, PROTOCOL) if "hardly" in words]
     kept = [
         replace(one, settings={**one.settings, "kept_share": share})
-        for one, share in zip(rows[1:], (0.9511, 0.96, 0.95))
+        for one, share in zip(rows[1:], (0.9511, 0.96, 0.95), strict=False)
     ]
     assert cautions(kept, PROTOCOL)[0] == (
-        "Validation preferred hardly dropping: dropedge (95.1 %) and cutoff (96.0 %) kept so many of the edges, so there is "
-        "little to tell apart."
+        "Validation preferred hardly dropping: dropedge (95.1 %) and cutoff (96.0 %) kept so many of the edges, so "
+        "there is little to tell apart."
     )
 
 
 def test_one_trial_for_all_is_said():
     rows = [replace(one, trial=7) for one in comparison().rows]
-    said = "Validation chose the same trial (number 7) for all 7 methods: the settings of the network decided, not the dropping."
+    said = (
+        "Validation chose the same trial (number 7) for all 7 methods: the settings of the network decided, not the "
+        "dropping."
+    )
     assert said in cautions(rows, PROTOCOL)
     assert said not in cautions(rows, replace(PROTOCOL, trials=1))
     assert said not in cautions([replace(rows[0], trial=6), *rows[1:]], PROTOCOL)
@@ -158,7 +162,8 @@ def test_falling_losses_are_said_of_methods_and_references():
     none = replace(rows[1].against["none"], unconverged=5)
     rows = [rows[0], replace(rows[1], unconverged=6, against=rows[1].against | {"none": none})]
     assert cautions(rows, PROTOCOL)[0] == (
-        "Validation loss was still falling in the last 5 % of the epochs of cdf (6 of 20 runs): take more than 400 (--epochs)."
+        "Validation loss was still falling in the last 5 % of the epochs of cdf (6 of 20 runs): take more than 400 "
+        "(--epochs)."
     )
 
 
@@ -167,7 +172,8 @@ def test_what_is_shared_and_how_many_splits_there_are_is_said():
     given = replace(PROTOCOL, disjoint=False, judge_splits=7)
     assert cautions([], given) == [
         PROTOCOL.shared,
-        "The 20 replicates share 7 different splits, all that the file has left to judge: the intervals speak of these splits.",
+        "The 20 replicates share 7 different splits, all that the file has left to judge: the intervals speak of "
+        "these splits.",
     ]
 
 

@@ -12,7 +12,7 @@ BASE = RANDOM.normal(0.8, 0.02, 20)
 SCORES = {
     "original": BASE,
     "dropedge": BASE + RANDOM.normal(0.004, 0.003, 20),
-    "cdf": BASE + RANDOM.normal(0.006, 0.003, 20),
+    "cdf": BASE + RANDOM.normal(0.005, 0.003, 20),
     "dropedge at 80 %": BASE + RANDOM.normal(0.005, 0.004, 20),
 }
 AGAINST = {

@@ -40,8 +40,9 @@ def _best(judged: Mapping[str, MethodRow]) -> str | None:
     fair = [label for label in better if not _outdone(judged[label])]
     # What is surely better than something that is surely better than not dropping.
     fair += [name for label in better if (name := _outdone(judged[label])) and name in judged and name not in fair]
-    kept = [label for label in fair if not any(_beats(judged, other, label) for other in fair)]
-    return min(kept or fair, key=lambda label: _order(judged[label].method), default=None)
+    kept = [label for label in fair if not any(_beats(judged, other, label) for other in fair)] or fair
+    above = [label for label in kept if (test := judged[label].against.get("dropedge")) and test.outcome == "better"]
+    return min(above or kept, key=lambda label: _order(judged[label].method), default=None)
 
 
 def _outdone(row: MethodRow) -> str | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from tadropedge.comparison.collapse import collapsed, largest_rate
 from tadropedge.comparison.paired import (
@@ -21,7 +20,7 @@ from tadropedge.comparison.paired import (
     skewed_p_values,
     skewness,
 )
-from tadropedge.comparison.power import WANTED, detectable, fewest_replicates, replicates_for_half
+from tadropedge.comparison.power import detectable, fewest_replicates, replicates_for_half
 from tadropedge.publish.wording import p_value
 from tadropedge.typed import Count, MaybeNan, Share
 
@@ -84,7 +83,7 @@ def gathered(
         if method in tested:
             place = list(tested).index(method)
             mine = {name: float(column[place]) for name, column in p_values.items()}
-            members |= mine | _of_differences(tested[method], len(tested), float(np.sqrt((moved[method] ** 2).mean())))
+            members |= mine | _of_differences(tested[method], len(tested), moved[method])
             members["warnings"] = _warnings(tested[method], mine, lost)
         members |= {"collapses": lost, "collapse_rate": largest_rate(lost, int(used.sum()))}
         found[method] = Evidence(**members)  # type: ignore[arg-type]
@@ -105,38 +104,22 @@ def _p_values(gaps: Sequence[Array], shifts: Sequence[Array]) -> dict[str, Array
     return {name: holm(test(stacked, nothing, moved)) for name, test in tests.items()}
 
 
-def _of_differences(gaps: Array, tests: int, choice_error: float) -> dict[str, object]:
+def _of_differences(gaps: Array, tests: int, shifts: Array) -> dict[str, object]:
     """What belongs to the differences of one of so many methods that are tested together."""
     counts, _, errors = moments(gaps)
     count, worst = int(counts), int(np.nanargmin(gaps))
-    found = detectable(count, tests)
-    spread = 0.0 if found is None else float(found * errors) * math.sqrt(count)  # what would be found of fixed settings
-    chosen = float(ndtri(1 - ALPHA / tests / 2) + ndtri(WANTED)) * choice_error
-    known = spread > 0  # equal differences tell nothing of those to come
+    spread = float(errors) * math.sqrt(count)
+    moved = shifts / spread if spread else None
+    found = detectable(count, tests, moved) if spread else None  # equal differences tell nothing of those to come
     return {
         "worst_difference": float(gaps[worst]),
         "worst_difference_replicate": worst + 1,
         "skewness": float(skewness(gaps)),
-        "detectable": math.hypot(spread, chosen) if known else None,
-        "seeds_for_half": seeds_for_half(count, tests, chosen / spread) if known else None,
+        "detectable": None if found is None else found * spread,
+        "seeds_for_half": None if found is None else replicates_for_half(count, tests, moved),
         "fewest_seeds": fewest_replicates(tests),
         "differences": tuple(gaps.tolist()),
     }
-
-
-def seeds_for_half(count: int, tests: int, chosen: float) -> int | None:
-    """The replicates that find half of the difference that ``count`` find; ``None`` where no number of them does.
-
-    The difference found is d √(1 + ``chosen``²), where d is that of fixed settings, which falls as 1 / √S, and the luck
-    of choosing them adds the rest, which more replicates leave as it is.
-
-    >>> seeds_for_half(20, 1, 0.0), seeds_for_half(20, 1, 0.3), seeds_for_half(20, 1, 0.6)
-    (64, 110, None)
-    """
-    if chosen == 0:
-        return replicates_for_half(count, tests)
-    left = (1 + chosen**2) / 4 - chosen**2
-    return math.ceil(count / left - 1e-9) if left > 0 else None
 
 
 def usual_skewness(count: int) -> float:
