@@ -586,7 +586,7 @@ def searches() -> Iterator[Call]:
     index = {"seed": Whole(0), "i": Whole(0)}
     yield Call(f"{name}.Space.draw", SPACE.draw, {"seed": 1, "i": 2}, index)
     yield Call(f"{name}.trial", search.trial, {"space": SPACE, "seed": 1, "i": 2, "method": "cdf"},
-               {**index, "space": Instance(), "method": Name()})  # fmt: skip
+               {**index, "space": Instance(), "method": Name(), "split": Whole(0)})  # fmt: skip
     gamma = Optional(Real(1e-290, 1e290))
     yield Call(f"{name}.default_space", search.default_space, {"gamma": 0.5}, {"gamma": gamma})
     yield Call(f"{name}.method_space", search.method_space, {"method": "cdf", "gamma": 0.5},
