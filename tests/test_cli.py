@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import tadropedge
 from tadropedge.cli import app, progress
-from tadropedge.cli.options import load_plugins
+from tadropedge.cli.options import LaboratoryOptions, load_plugins
 from tadropedge.cli.progress import live_progress, plain_log
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
@@ -162,6 +162,23 @@ def test_own_data_from_an_edge_list_and_a_csv(tmp_path):
     assert result.exit_code == 0, (result.output, result.exception)
 
 
+def test_measures_and_sizes():
+    answers = []
+    for more in ([], ["--measure", "roc-auc"], ["--split-sizes", "10,8,12", "--measure", "macro-f1"]):
+        result = run("train", "karate", "--epochs", 5, *more, "--json")
+        assert result.exit_code == 0, (result.output, result.exception)
+        answers.append(json.loads(result.output))
+    plain, area, f1 = answers
+    assert set(area) - set(plain) == {"val_roc-auc", "test_roc-auc"}
+    assert {name: area[name] for name in plain} == plain
+    assert set(f1) - set(plain) == {"val_macro-f1", "test_macro-f1"}
+    assert round(f1["test_accuracy"] * 12, 4).is_integer()
+    options = LaboratoryOptions(dataset="karate", split_sizes="10, 8,12")
+    laboratory = options.laboratory(choose_splits=2)
+    assert (laboratory.measure, laboratory.choose_splits) == ("accuracy", 2)
+    assert [laboratory.split(number).sizes for number in (0, 1, 5)] == [(10, 8, 12)] * 3
+
+
 BAD = {
     "dataset": (["compare", "coar"], "unknown dataset 'coar'; choose from cora"),
     "method": (["compare", "karate", "--methods", "cdf,cfd"], "unknown method 'cfd'"),
@@ -174,6 +191,17 @@ BAD = {
     "keep_prob": (["train", "karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
     "device": (["train", "karate", "--device", "tpu"], "device 'tpu' is not available; choose from auto, cpu"),
     "missing": (["report", "nowhere"], "nowhere"),
+    "measure": (["train", "karate", "--measure", "auc"], "unknown measure 'auc'; choose from accuracy, roc-auc, macro"),
+    "split sizes": (
+        ["compare", "karate", "--split-sizes", "8,10"],
+        "--split-sizes must be three whole numbers TRAIN,VAL,TEST such as 140,500,1000, got '8,10'",
+    ),
+    "split size": (["train", "karate", "--split-sizes", "8,0,9"], "each of --split-sizes must be a whole number of at"),
+    "two ways": (
+        ["train", "cora", "--split-sizes", "8,9,9", "--per-class", "3"],
+        "--split-sizes and --per-class exclude each other: each is a way to draw splits",
+    ),
+    "large sizes": (["train", "karate", "--split-sizes", "8,20,9"], "needs 37 labelled ones, but there are 34"),
     "laplacian": (["train", "karate", "--laplacian", "x"], "unknown laplacian 'x'"),
     "selection": (["train", "karate", "--selection", "x"], "unknown selection 'x'"),
     "normalization": (["train", "karate", "--normalization", "x"], "unknown normalization 'x'"),

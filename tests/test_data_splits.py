@@ -158,7 +158,8 @@ def test_samples_are_split_as_nodes_are():
     data = load_source_localization(nodes=10, communities=2, times=3, sizes=(20, 20, 30))
     lab = Laboratory(data, Architecture(data.backbone, 1, 8), choose_splits=3)
     assert lab.split(5).sizes == (20, 20, 30)
-    assert lab.shared.what == "validation" and "judged test samples" in lab.shared.words
+    assert lab.shared.what == "validation"
+    assert "judged test samples" in lab.shared.words
 
 
 def given(count):
@@ -256,6 +257,7 @@ def test_trials_train_on_the_splits_of_their_numbers():
     lab = Laboratory(data, epochs=3, choose_splits=2)
     first, second = lab.train([Trial(split=1), Trial(split=4)])
     alone = Laboratory(replace(data, split=lab.split(4)), epochs=3).train([Trial()])[0]
-    assert np.array_equal(second.val_loss, alone.val_loss) and not np.array_equal(first.val_loss, second.val_loss)
+    assert np.array_equal(second.val_loss, alone.val_loss)
+    assert not np.array_equal(first.val_loss, second.val_loss)
     assert lab.settings["choose_splits"] == 2
     assert lab.settings["drawn"] == "PerClass(per_class=2, num_val=10, num_test=16, seed=0)"

@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import optuna
 import pytest
 import torch
 
 from tadropedge.data import Split, load_clusters, load_karate, load_source_localization
 from tadropedge.errors import TadropedgeError
 from tadropedge.registry import MEASURES
+from tadropedge.search import Finished, Ledger, Space, run_search
 from tadropedge.training.config import METRICS, Architecture, Trial
 from tadropedge.training.laboratory import Laboratory, make_task
 from tadropedge.training.measures import accuracy, default_measure, macro_f1, roc_auc
@@ -61,7 +63,8 @@ def test_measures_equal_their_dense_references(name, classes, ties, device):
     mask = (random.random((4, 60)) < 0.5) & (labels >= 0)
     z, mine = torch.tensor(logits, dtype=torch.float32, device=device), torch.tensor(labels, device=device)
     found = MEASURES[name](z, mine, torch.tensor(mask, dtype=torch.float32, device=device))
-    assert found.shape == (4,) and found.device.type == torch.device(device).type
+    assert found.shape == (4,)
+    assert found.device.type == torch.device(device).type
     expected = [REFERENCES[name](z[t].cpu().numpy()[mask[t]], labels[mask[t]]) for t in range(4)]
     torch.testing.assert_close(found.cpu(), torch.tensor(expected, dtype=torch.float32), atol=1e-6, rtol=0)
 
@@ -131,10 +134,12 @@ def test_another_measure_is_recorded_beside_accuracy(measure, device):
         assert seen.nonzero()[0].tolist() == [4, 9, 11]
         for name in METRICS:
             assert np.array_equal(getattr(mine, name)[seen], getattr(other, name)[seen])
-        assert np.isfinite(mine.val_score[seen]).all() and np.isnan(mine.val_score[~seen]).all()
+        assert np.isfinite(mine.val_score[seen]).all()
+        assert np.isnan(mine.val_score[~seen]).all()
         assert not np.array_equal(mine.test_score[seen], mine.test_accuracy[seen])
         assert set(mine.kept) == {*METRICS, "val_score", "test_score"}
-        assert other.val_score is other.val_accuracy and set(other.kept) == set(METRICS)
+        assert other.val_score is other.val_accuracy
+        assert set(other.kept) == set(METRICS)
         # The kept model, evaluated here once more.
         network = make_task(data).network(lab.architecture, [trial])
         state = {key: torch.from_numpy(value)[None].to(device) for key, value in mine.state.items()}
@@ -144,12 +149,41 @@ def test_another_measure_is_recorded_beside_accuracy(measure, device):
         assert mine.kept["test_score"] == pytest.approx(expected, abs=1e-6)
 
 
+def test_scores_are_stored_where_they_are_not_accuracies():
+    memory, data = optuna.storages.InMemoryStorage(), load_karate()
+    space = Space.of({"dropout": [0.3, 0.5]})
+    for measure in ("accuracy", "roc-auc"):
+        lab = Laboratory(data, Architecture(hidden=8), epochs=6, measure=measure)
+        given = {"name": measure, "settings": lab.settings}
+        rows = run_search(lab.train, space, ["cdf"], 3, 0, memory, **given)["cdf"]
+        ledger = Ledger(memory, f"{measure}/search/cdf", "cdf", space, {"seed": 0, **lab.settings})
+        assert [ledger.finished[row.index] for row in rows] == rows
+        study = optuna.load_study(study_name=ledger.name, storage=memory)
+        for row, stored in zip(rows, study.get_trials(), strict=True):
+            plain = measure == "accuracy"
+            assert ("val_score" in stored.user_attrs, "test_score" in stored.user_attrs) == (not plain, not plain)
+            assert stored.value == row.val_score
+            assert (row.scores is None) == plain
+            assert (row.val_score == row.val_accuracy) == plain
+    with pytest.raises(TadropedgeError, match=r"was made with measure='roc-auc' \(now None\)"):
+        Ledger(memory, ledger.name, "cdf", space, {"seed": 0, **replace(lab, measure="accuracy").settings})
+
+
+@pytest.mark.parametrize(
+    ("epoch", "epochs", "expected"), [(379, 400, 1), (380, 400, 0), (18, 20, 1), (3, 4, 0), (2, 4, 1)]
+)
+def test_a_kept_model_of_the_last_epochs_has_not_converged(epoch, epochs, expected):
+    numbers = dict.fromkeys(METRICS, 0.5)
+    assert Finished(0, Trial(), **numbers, best_epoch=epoch).converged(epochs) == bool(expected)
+
+
 def test_graph_level_tasks_have_every_measure():
     data = load_source_localization(nodes=10, communities=2, times=3, sizes=(20, 20, 30))
     for measure in ("roc-auc", "macro-f1"):
         lab = Laboratory(data, Architecture("gcnn", 1, 8), epochs=5, measure=measure, choose_splits=2)
         for outcome in lab.train([Trial(split=split) for split in range(4)]):
-            assert 0 <= outcome.kept["val_score"] <= 1 and 0 <= outcome.kept["test_score"] <= 1
+            assert 0 <= outcome.kept["val_score"] <= 1
+            assert 0 <= outcome.kept["test_score"] <= 1
 
 
 def test_a_part_of_one_class_has_no_area():

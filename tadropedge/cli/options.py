@@ -40,7 +40,7 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
 
 
 LARGEST = 2**31 - 1  # of any count
-PLUGIN = "import your own module first, for what it adds to SCORES, STRATEGIES, NETWORKS or DATASETS; repeatable"
+PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
 KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
 Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]

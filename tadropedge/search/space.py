@@ -185,7 +185,10 @@ variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?
 
 
 def default_space(gamma: float | None = None) -> Space:
-    """The values of the released DropEdge scripts, and γ within a factor of ten of ``gamma``.
+    """The space of the backbones, and γ within a factor of ten of ``gamma``.
+
+    Its values are those of the released DropEdge scripts (``DROPEDGE_SPACE``), but for learning rates with which
+    training converges.
 
     Without ``gamma`` the space does not name it, so every trial has ``gamma=None``: the knee of the scores.
 
