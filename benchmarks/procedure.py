@@ -5,7 +5,7 @@ method as for another, so whoever is called better or worse is called so wrongly
 without the luck of the choice. ``own settings``: each method has the same qualities, half of them at settings of its
 own. Then the smallest effect that is found with a chance of 80 %.
 
-    python benchmarks/procedure.py [--families 300] [--out FILE]
+    python benchmarks/procedure.py [--families 200] [--out FILE]
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def measured(name: str, plan: dict[str, int], families: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--families", type=int, default=300)
+    parser.add_argument("--families", type=int, default=200)
     parser.add_argument("--out", default="results/benchmarks/procedure.json")
     options = parser.parse_args()
     rows = []
