@@ -45,6 +45,8 @@ TRUTHS: dict[str, tuple[str, Truth]] = {
                  lambda random, size: np.r_[0.0, -1.0, np.full(size - 2, -20.0)]),
     "one good": ("one good setting, all others one point worse",
                  lambda random, size: np.r_[0.0, np.full(size - 1, -1.0)]),
+    "far good": ("one good setting, all others 1.5 points worse",
+                 lambda random, size: np.r_[0.0, np.full(size - 1, -1.5)]),
 }  # fmt: skip
 
 

@@ -241,8 +241,8 @@ def run():
 
 
 def test_a_run_is_simulated_with_its_own_numbers(run):
-    found = simulated(*run, families=200)
-    assert found == simulated(*run, families=200)
+    found = simulated(*run, families=100)
+    assert found == simulated(*run, families=100)
     assert found.tests == 4
     assert found.false_alarms <= ALPHA < found.without_choice
     assert list(found.power) == sorted(found.power)
@@ -250,7 +250,7 @@ def test_a_run_is_simulated_with_its_own_numbers(run):
     assert 0.005 < found.detectable < 0.03
     searches, replicates, tests = run
     noisier = {name: 0.8 + 3 * (values - 0.8) for name, values in replicates.items()}
-    assert simulated(searches, noisier, tests, families=200).detectable > 1.5 * found.detectable
+    assert simulated(searches, noisier, tests, families=100).detectable > 1.5 * found.detectable
 
 
 def test_failed_replicates_and_too_few_of_them(run):
