@@ -5,7 +5,7 @@ method as for another, so whoever is called better or worse is called so wrongly
 without the luck of the choice. ``own settings``: each method has the same qualities, half of them at settings of its
 own. Then the smallest effect that is found with a chance of 80 %.
 
-    python benchmarks/procedure.py [--families 300] [--out FILE]
+    python benchmarks/procedure.py [--families 200] [--out FILE]
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ TRUTHS: dict[str, tuple[str, Truth]] = {
                  lambda random, size: np.r_[0.0, -1.0, np.full(size - 2, -20.0)]),
     "one good": ("one good setting, all others one point worse",
                  lambda random, size: np.r_[0.0, np.full(size - 1, -1.0)]),
+    "far good": ("one good setting, all others 1.5 points worse",
+                 lambda random, size: np.r_[0.0, np.full(size - 1, -1.5)]),
 }  # fmt: skip
 
 
@@ -92,7 +94,7 @@ def measured(name: str, plan: dict[str, int], families: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--families", type=int, default=300)
+    parser.add_argument("--families", type=int, default=200)
     parser.add_argument("--out", default="results/benchmarks/procedure.json")
     options = parser.parse_args()
     rows = []

@@ -133,7 +133,7 @@ def half_width(numbers: Array, shifts: Array | None = None, level: float = 1 - A
     """
     count, _, error = moments(as_floats("numbers", numbers))
     low = float(stdtrit(count - 1, (1 + level) / 2) * error)
-    if shifts is None or not shifts.any():
+    if shifts is None or not (shifts := _shifts(shifts, ())).any():
         return low
     high = low + float(np.abs(shifts).max())
     while high - low > 1e-4 * high:
@@ -207,9 +207,21 @@ def _t_test(count: npt.NDArray[np.int64], mean: Array, error: Array) -> Array:
 
 def _moved(p_values: Array, mean: Array, shifts: Array | None, tail: Callable[[Array], Array]) -> Array:
     """The p-values where ``shifts [..., B]`` may move the true mean; ``tail``: that of the test, at x ``[..., 2B]``."""
-    if shifts is None or not shifts.any():
+    if shifts is None or not (known := _shifts(shifts, mean.shape)).any():
         return p_values
-    return np.maximum(p_values, np.minimum(both_tails(np.abs(mean), shifts, tail), 1.0))
+    return np.maximum(p_values, np.minimum(both_tails(np.abs(mean), known, tail), 1.0))
+
+
+def _shifts(shifts: object, tests: tuple[int, ...]) -> Array:
+    """``shifts [..., B]`` as float64: finite, and of a shape that fits the ``tests``."""
+    array = as_floats("shifts", shifts)
+    if not array.ndim or not array.shape[-1] or array.shape[:-1] not in ((), tests):
+        raise TadropedgeError(
+            f"shifts must be [B] or [{', '.join(map(str, (*tests, 'B')))}], got shape {list(array.shape)}"
+        )
+    if bool(np.isnan(array).any()):
+        raise TadropedgeError("shifts must be finite, got nan")
+    return array
 
 
 def both_tails(far: Array, shifts: Array, tail: Callable[[Array], Array]) -> Array:

@@ -685,7 +685,8 @@ def comparisons() -> Iterator[Call]:
     for function in (statistics.paired_difference, statistics.paired_p_values):
         many = function is statistics.paired_p_values
         kind = Array(None, likes=True, nan=True, batch=many) if many else paired
-        yield Call(f"{name}.{function.__name__}", function, pair, dict.fromkeys(pair, kind))
+        more = {"shifts": Optional(Array(None, likes=True, fixed=False))} if many else {}
+        yield Call(f"{name}.{function.__name__}", function, pair, dict.fromkeys(pair, kind) | more)
     yield Call(f"{name}.holm", statistics.holm, {"p_values": SHARES},
                {"p_values": Holm(0, 1, likes=True, batch=True, fixed=False)})  # fmt: skip
     table = {"cdf": SHARES.tolist()}
