@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from procedure import TRUTHS, USUAL
+
 from tadropedge.comparison.nulls import NULLS
 from tadropedge.comparison.results import read_results
 from tadropedge.publish.tables import markdown
@@ -331,6 +333,44 @@ def false_alarms() -> str:
     return page(["differences are", *(f"{seeds} seeds" for seeds in next(iter(found.values())))], rows, (0,), notes)
 
 
+PROCEDURE = "procedure.json"
+
+
+def procedure() -> str:
+    """How often a whole comparison errs if no method has any effect, by truth and by plan."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in load(PROCEDURE)["procedure"]:
+        found.setdefault(row["truth"], []).append(row)
+    cells = [
+        [TRUTHS[name][0], *(f"{100 * row['false_alarms']:.1f} ({100 * row['without_choice']:.0f})" for row in rows)]
+        for name, rows in found.items()
+    ]
+    largest = max(row["error"] for row in load(PROCEDURE)["procedure"])
+    notes = [f"in per cent, ± {100 * largest:.1f} or less", from_docs(PROCEDURE)]
+    return page(["settings are", *_plans()], cells, (0,), notes)
+
+
+def findable() -> str:
+    """The smallest effect that a whole comparison finds with a chance of 80 %."""
+    found: dict[str, list[str]] = {}
+    for row in load(PROCEDURE)["procedure"]:
+        found.setdefault(TRUTHS[row["truth"]][0], []).append(f"{row['detectable']:.1f}")
+    notes = ["in points", from_docs(PROCEDURE)]
+    return page(["settings are", *_plans()], [[words, *row] for words, row in found.items()], (0,), notes)
+
+
+def _plans() -> list[str]:
+    """What differs from the usual plan, for each column."""
+    rows = load(PROCEDURE)["procedure"]
+    usual = rows[0]
+    changed = [
+        [f"{row[name]} {name if row[name] > 1 else name[:-1]}" for name in USUAL if row[name] != usual[name]]
+        for row in rows
+        if row["truth"] == usual["truth"]
+    ]
+    return [", ".join(words) or "usual" for words in changed]
+
+
 def power() -> str:
     """How often a true difference of one of four methods is found."""
     found: dict[int, dict[float, list[dict[str, Any]]]] = {}
@@ -361,7 +401,7 @@ PLACES = {
     "docs/method.md": {"accuracy": accuracy},
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
     "docs/reproduction.md": {"spaces": spaces},
-    "docs/statistics.md": {"false-alarms": false_alarms, "power": power},
+    "docs/statistics.md": {"false-alarms": false_alarms, "power": power, "procedure": procedure, "findable": findable},
     "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},
 }
 

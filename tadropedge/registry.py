@@ -1,4 +1,4 @@
-"""Every name that a user can give, and what it stands for: scores, rules, networks, datasets.
+"""Every name that a user can give, and what it stands for: scores, rules, networks, datasets, measures.
 
 Adding a function to a registry, here or from your own module, makes it usable everywhere: in Python, in PyTorch
 Geometric, in ``compare``, ``train`` and ``weights``, and in reports. An entry written as ``"module:name"`` is imported
@@ -29,6 +29,7 @@ SIGNATURES = {
     "score": ("score(graph, **settings) -> [M]", 1),
     "strategy": ("rule(weights [M]) -> [M] or rule(weights [M], gamma) -> [M]", 1),
     "dataset": ("load(seed, **options) -> Dataset", 0),
+    "measure": ("measure(logits [T, N, C], labels [N], mask [T, N]) -> [T]", 3),
 }
 NETWORK_METHODS = ("completed", "shapes", "training", "evaluation")
 RESERVED = ("inverse", "original", "dropedge", "auto")  # words of the grammar of methods
@@ -138,5 +139,14 @@ DATASETS: Registry[Callable[..., Dataset]] = Registry(
         "source-localization": "tadropedge.data.source_localization:load_source_localization",
         "karate": "tadropedge.data.synthetic:load_karate",
         "clusters": "tadropedge.data.synthetic:load_clusters",
+    },
+)
+
+MEASURES: Registry[Callable[[Tensor, Tensor, Tensor], Tensor]] = Registry(
+    "measure",
+    {
+        "accuracy": "tadropedge.training.measures:accuracy",
+        "roc-auc": "tadropedge.training.measures:roc_auc",
+        "macro-f1": "tadropedge.training.measures:macro_f1",
     },
 )

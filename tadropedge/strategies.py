@@ -110,7 +110,7 @@ def scores(weights: Tensor, strategy: str | Score, gamma: Numbers | str = "auto"
         raise TadropedgeError("uniform dropping treats all edges alike and has no inverse")
     if inverse and isinstance(strategy, str) and strategy in INVERSES:
         rule, flip = INVERSES[strategy], False
-    wanted = _wants_gamma(rule)
+    wanted = wants_gamma(rule)
     # Looked at even if it is not used, but the knee is not searched for nothing.
     threshold = torch.zeros(()) if isinstance(gamma, str) and gamma == "auto" and not wanted else _gamma(gamma, weights)
     settings = {"gamma": threshold[..., None]} if wanted else {}
@@ -139,7 +139,12 @@ def _called(strategy: object) -> object:
     return strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
 
 
-def _wants_gamma(rule: Score) -> bool:
+def wants_gamma(rule: Score) -> bool:
+    """Whether a rule has the parameter ``gamma``.
+
+    >>> wants_gamma(cutoff), wants_gamma(cdf)
+    (True, False)
+    """
     try:
         return "gamma" in inspect.signature(rule).parameters
     except ValueError:  # functions written in C have no signature

@@ -7,7 +7,7 @@ import torch
 
 from tadropedge import Graph, TadropedgeError, memory
 from tadropedge.arrays import checked_csr, checked_matrix, checked_parts, structure_fault, whole_numbers
-from tadropedge.data.files import own_split
+from tadropedge.data.files import own_splits
 from tadropedge.errors import MOST_WORDS, NotEnoughMemoryError
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
@@ -91,7 +91,7 @@ def test_masked_arrays_are_refused_unless_nothing_is_masked():
         lambda: Graph.from_edge_index(masked),
         lambda: Graph.from_edge_index([[0, 1], [1, 2]], edge_weight=masked[0]),
         lambda: whole_numbers(masked, "y"),
-        lambda: own_split({"train": masked[0], "val": [1], "test": [2]}, 3),
+        lambda: own_splits({"train": masked[0], "val": [1], "test": [2]}, 3),
     ):
         with pytest.raises(TadropedgeError, match="masked entries"):
             call()

@@ -240,9 +240,17 @@ def test_compare_takes_all_of_them(tmp_path):
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     rows = {row["method"]: row for row in json.loads(result.stdout)["compare"]}
-    assert list(rows) == methods.split(",")
-    assert rows["graphsage+cdf"]["honest"]["difference"] is not None
-    assert rows["fastgcn"]["honest"]["difference"] is None
+    assert set(rows) == {*methods.split(","), "graphsage+dropedge", "fastgcn+dropedge", "as-gcn+dropedge"}
+    against = {
+        name: {kind: test["reference"] for kind, test in row["against"].items()}
+        for name, row in rows.items()
+        if "against" in row
+    }
+    assert against["graphsage+cdf"].pop("budget").startswith("graphsage+dropedge at ")
+    assert against["graphsage+cdf"] == {"none": "graphsage", "dropedge": "graphsage+dropedge"}
+    assert against["fastgcn+dropedge"] == {"none": "fastgcn"}
+    assert against["ptdnet"] == {"none": "original"}
+    assert "fastgcn" not in against
     assert set(rows["neuralsparse"]["settings"]) == {"learning_rate", "weight_decay", "dropout", "hidden", "samples"}
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import tadropedge
 from tadropedge.cli import app, progress
-from tadropedge.cli.options import load_plugins
+from tadropedge.cli.options import LaboratoryOptions, load_plugins
 from tadropedge.cli.progress import live_progress, plain_log
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
@@ -40,8 +40,11 @@ def test_compare_ends_with_table_verdict_and_report(finished):
     folder, result = finished
     for method in ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf"):
         assert method in result.output
-    assert "paper protocol (best test accuracy of 2 trials)" in result.output
-    assert "DropEdge" in result.output
+    advice = json.loads((folder / "results.json").read_text())["advice"]["words"]
+    assert result.stdout.startswith(f"{advice}\n")
+    assert advice.startswith("Do not drop edges (")  # three seeds cannot show anything
+    assert "3 seeds are too few to find any gain: take at least 10. " in advice
+    assert "better or worse where nothing is in" in " ".join(result.output.split())
     assert f"report: {folder / 'report.html'}" in result.output.replace("\n", "")
     names = {path.name for path in folder.iterdir()}
     assert {"study.db", "results.json", "results.csv", "report.html", "figures"} <= names
@@ -51,7 +54,8 @@ def test_compare_ends_with_table_verdict_and_report(finished):
 def test_results_have_the_promised_form(finished):
     folder, _ = finished
     document = json.loads((folder / "results.json").read_text())
-    assert set(document) == {"compare", "run"}
+    assert list(document) == ["advice", "protocol", "compare", "run"]
+    assert (document["protocol"]["choose_splits"], document["protocol"]["simulated"]["tests"]) == (3, 13)
     assert {"seconds", "commit", "machine", "versions", "command"} <= set(document["run"])
     for row in document["compare"]:
         assert (row["dataset"], row["backbone"], row["layers"], row["laplacian"]) == (
@@ -62,7 +66,31 @@ def test_results_have_the_promised_form(finished):
         )
         assert row["paper_protocol"]["trials"] == 2
         assert row["honest"]["seeds"] == 3
-        assert (row["honest"]["difference"] is None) == (row["method"] in ("original", "dropedge"))
+        kinds = {"original": [], "dropedge": ["none"]}.get(row["method"], ["none", "dropedge", "budget"])
+        assert list(row.get("against", {})) == kinds
+        for test in row.get("against", {}).values():
+            assert test["difference"] == pytest.approx(test["mean"] - test["reference_mean"])
+            assert test["settings"]["learning_rate"] > 0
+        if "budget" in kinds:
+            assert row["against"]["budget"]["settings"]["keep_ratio"] == row["settings"]["kept_share"]
+
+
+def test_the_help_names_the_trainings_of_a_default_run():
+    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan
+    from tadropedge.search.fair import count_trainings
+
+    plan = Plan()
+    assert count_trainings(DEFAULT_METHODS, plan.trials, plan.seeds, 3) == 1100
+    assert "1,100 trainings" in " ".join(run("compare", "--help").output.split())
+
+
+def test_another_measure_is_chosen_and_judged_by(tmp_path):
+    result = run("compare", "clusters", "--methods", "original", *QUICK, "--measure", "macro-f1", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    document = json.loads((tmp_path / "results.json").read_text())
+    assert {row["measure"] for row in document["compare"]} == {"macro-f1"}
+    assert "macro F1" in result.output
+    assert "Mean test macro F1 on fresh seeds" in (tmp_path / "report.html").read_text()
 
 
 def test_the_same_command_repeats_nothing_and_ends_with_the_same_rows(finished, monkeypatch):
@@ -134,6 +162,23 @@ def test_own_data_from_an_edge_list_and_a_csv(tmp_path):
     assert result.exit_code == 0, (result.output, result.exception)
 
 
+def test_measures_and_sizes():
+    answers = []
+    for more in ([], ["--measure", "roc-auc"], ["--split-sizes", "10,8,12", "--measure", "macro-f1"]):
+        result = run("train", "karate", "--epochs", 5, *more, "--json")
+        assert result.exit_code == 0, (result.output, result.exception)
+        answers.append(json.loads(result.output))
+    plain, area, f1 = answers
+    assert set(area) - set(plain) == {"val_roc-auc", "test_roc-auc"}
+    assert {name: area[name] for name in plain} == plain
+    assert set(f1) - set(plain) == {"val_macro-f1", "test_macro-f1"}
+    assert round(f1["test_accuracy"] * 12, 4).is_integer()
+    options = LaboratoryOptions(dataset="karate", split_sizes="10, 8,12")
+    laboratory = options.laboratory(choose_splits=2)
+    assert (laboratory.measure, laboratory.choose_splits) == ("accuracy", 2)
+    assert [laboratory.split(number).sizes for number in (0, 1, 5)] == [(10, 8, 12)] * 3
+
+
 BAD = {
     "dataset": (["compare", "coar"], "unknown dataset 'coar'; choose from cora"),
     "method": (["compare", "karate", "--methods", "cdf,cfd"], "unknown method 'cfd'"),
@@ -146,6 +191,17 @@ BAD = {
     "keep_prob": (["train", "karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
     "device": (["train", "karate", "--device", "tpu"], "device 'tpu' is not available; choose from auto, cpu"),
     "missing": (["report", "nowhere"], "nowhere"),
+    "measure": (["train", "karate", "--measure", "auc"], "unknown measure 'auc'; choose from accuracy, roc-auc, macro"),
+    "split sizes": (
+        ["compare", "karate", "--split-sizes", "8,10"],
+        "--split-sizes must be three whole numbers TRAIN,VAL,TEST such as 140,500,1000, got '8,10'",
+    ),
+    "split size": (["train", "karate", "--split-sizes", "8,0,9"], "each of --split-sizes must be a whole number of at"),
+    "two ways": (
+        ["train", "cora", "--split-sizes", "8,9,9", "--per-class", "3"],
+        "--split-sizes and --per-class exclude each other: each is a way to draw splits",
+    ),
+    "large sizes": (["train", "karate", "--split-sizes", "8,20,9"], "needs 37 labelled ones, but there are 34"),
     "laplacian": (["train", "karate", "--laplacian", "x"], "unknown laplacian 'x'"),
     "selection": (["train", "karate", "--selection", "x"], "unknown selection 'x'"),
     "normalization": (["train", "karate", "--normalization", "x"], "unknown normalization 'x'"),

@@ -9,7 +9,7 @@ from browser import Page
 from comparisons import bare
 from rich.console import Console
 
-from tadropedge.comparison.report import tables, write_all
+from tadropedge.comparison.report import opening, tables, write_all
 from tadropedge.comparison.results import Results, read_results, write_results
 from tadropedge.comparison.statistics import honest_rows, judge
 
@@ -31,6 +31,7 @@ def seen(results, folder):
     """The page, the terminal, the JSON and the csv of results, in this order."""
     page = Page(write_all(results, folder).read_text(encoding="utf-8")).text
     console = Console(width=80, file=io.StringIO())
+    console.print(opening(results.rows, results))
     for table in tables(results.rows):
         console.print(table)
     rows = json.loads((folder / "results.json").read_text(encoding="utf-8"))["compare"]

@@ -7,15 +7,14 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from comparisons import bare, comparison, honest, renamed
+from comparisons import bare, comparison, honest, older, renamed
 
 from tadropedge.comparison import figures
-from tadropedge.comparison.results import Convergence, KeepProbPoint
+from tadropedge.comparison.results import Convergence
 from tadropedge.publish.pictures import BASELINES, COLOURS, GREY, PALETTE, look
 
 ROWS = comparison().rows
 METHODS = [row.method for row in ROWS]
-ADAPTIVE = METHODS[2:]
 
 
 def draw(name, rows=ROWS):
@@ -46,7 +45,7 @@ def test_pictures_are_pngs_of_one_width_with_the_same_bytes_each_time():
     assert figures.drawn(comparison().rows) == pictures
     sizes = [size(png) for png in pictures.values()]
     assert {width for width, _ in sizes} == {960}
-    assert [round(height / 160, 2) for _, height in sizes] == [3.62, 2.9, 3.8, 4.7]
+    assert [round(height / 160, 2) for _, height in sizes] == [3.87, 7.28, 3.8]
 
 
 def test_the_accuracy_picture_shows_every_mean_with_its_interval():
@@ -59,18 +58,34 @@ def test_the_accuracy_picture_shows_every_mean_with_its_interval():
         tuple(line.get_xdata()) for line in axis.get_lines() if line.get_linewidth() == 2 and line.get_marker() != "o"
     ]
     assert bars == [(100 * row.honest.low, 100 * row.honest.high) for row in ROWS]
-    (dropedge,) = [line for line in axis.get_lines() if line.get_linestyle() == "--"]
-    assert dropedge.get_xdata() == [100 * ROWS[1].honest.mean] * 2
+    for place, style in enumerate((":", "--")):  # not dropping, DropEdge
+        (line,) = [line for line in axis.get_lines() if line.get_linestyle() == style]
+        assert line.get_xdata() == [100 * ROWS[place].honest.mean] * 2
     assert axis.get_ylim() == (6.6, -0.6)  # the first method on top
 
 
-def test_the_differences_picture_colours_what_is_decided():
-    (axis,) = draw("differences").axes
-    found, colours = middles(axis)
-    assert labels(axis) == ADAPTIVE
-    assert found == [100 * row.honest.difference for row in ROWS[2:]]
-    assert colours == [COLOURS.get(row.honest.outcome, GREY) for row in ROWS[2:]]
-    assert {COLOURS["better"], COLOURS["worse"], GREY} == set(colours)
+def test_the_differences_picture_has_a_panel_for_each_reference_and_colours_what_is_decided():
+    axes = draw("differences").axes
+    kinds = {"none": "not dropping", "dropedge": "DropEdge tuned", "budget": "DropEdge at the same budget"}
+    assert [axis.get_title("left") for axis in axes] == [f"against {words}" for words in kinds.values()]
+    seen = set()
+    for axis, kind in zip(axes, kinds, strict=True):
+        tests = {row.method: row.against[kind] for row in ROWS if kind in row.against}
+        found, colours = middles(axis)
+        assert labels(axis) == list(tests)
+        assert found == [100 * test.difference for test in tests.values()]
+        assert colours == [COLOURS.get(test.outcome, GREY) for test in tests.values()]
+        seen |= set(colours)
+    assert seen == {COLOURS["better"], COLOURS["worse"], GREY}
+    (legend,) = axes[0].figure.legends
+    assert "undecided after correction, even if clear of 0" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_results_of_older_versions_have_one_panel():
+    rows = older().rows
+    (axis,) = draw("differences", rows).axes
+    assert axis.get_title("left") == "against DropEdge with its settings and budget"
+    assert middles(axis)[0] == [100 * row.honest.difference for row in rows[2:]]
 
 
 def test_the_convergence_picture_has_a_line_per_method_in_both_panels():
@@ -84,23 +99,10 @@ def test_the_convergence_picture_has_a_line_per_method_in_both_panels():
     assert [text.get_text() for text in legend.get_texts()] == METHODS
 
 
-def test_the_picture_along_p_has_a_panel_per_method_that_drops():
-    axes = draw("by-keep-prob").axes
-    shown = [axis for axis in axes if axis.axison]
-    assert [axis.get_title("left") for axis in shown] == METHODS[1:]
-    for axis, row in zip(shown, ROWS[1:], strict=True):
-        trials, median = axis.get_lines()
-        assert list(trials.get_xdata()) == [point.keep_prob for point in row.by_keep_prob]
-        assert trials.get_ydata() == pytest.approx([100 * point.accuracy for point in row.by_keep_prob])
-        assert 8 <= len(median.get_xdata()) <= 10
-
-
 def test_pictures_are_saved_under_their_names(tmp_path):
     rows = comparison(gains={"cdf": 0.0}, trials=3).rows
     paths = figures.save_figures(rows, tmp_path / "figures")
-    assert [path.name for path in paths] == [
-        *("accuracy.png", "differences.png", "convergence.png", "by-keep-prob.png")
-    ]
+    assert [path.name for path in paths] == ["accuracy.png", "differences.png", "convergence.png"]
     assert [path.read_bytes() for path in paths] == list(figures.drawn(rows).values())
 
 
@@ -144,23 +146,12 @@ def test_odd_names_are_only_names(name, shown):
 
 
 def test_short_and_broken_curves_are_drawn():
-    point = KeepProbPoint(0.5, 0.8)
     for curve in (Convergence([1], [0.5], [0.5]), Convergence([1, 2], [0.5, math.nan], [math.nan, math.nan])):
         assert len(draw("convergence", [bare(convergence=curve)]).axes[0].get_lines()) == 1
         assert list(figures.drawn([bare(convergence=curve)])) == ["convergence"]
-    for trials in ([point], [point, KeepProbPoint(0.7, math.nan)], [KeepProbPoint(0.7, math.nan)]):
-        assert len(draw("by-keep-prob", [bare(by_keep_prob=trials)]).axes[0].get_lines()) == 2
-        assert list(figures.drawn([bare(by_keep_prob=trials)])) == ["by-keep-prob"]
 
 
 def test_colours_start_again_where_there_are_more_methods():
     many = comparison(gains={f"method-{number}": 0.0 for number in range(11)}, trials=3).rows
     lines = draw("convergence", many).axes[0].get_lines()
     assert [line.get_color() for line in lines] == [*PALETTE, *PALETTE[:3]]
-
-
-def test_the_median_is_taken_at_each_p_or_in_each_tenth_of_p():
-    p, found = figures._median_along(np.array([0.2, 0.5, 0.2, 0.5, 0.2]), np.array([1.0, 5.0, 2.0, 7.0, 9.0]))
-    assert (p.tolist(), found.tolist()) == ([0.2, 0.5], [2.0, 6.0])
-    p, found = figures._median_along(np.array([0.11, 0.13, 0.19, 0.55]), np.array([1.0, 2.0, 9.0, 4.0]))
-    assert (p.tolist(), found.tolist()) == ([0.13, 0.55], [2.0, 4.0])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from comparisons import bare, comparison, honest
+from comparisons import bare, comparison, honest, older
 
 from tadropedge import TadropedgeError
 from tadropedge.comparison.results import (
@@ -44,15 +44,31 @@ def test_committed_results_are_read_and_written_byte_for_byte(tmp_path):
 
 def test_the_document_is_as_designed(tmp_path):
     document = json.loads(write_results(comparison(), tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert list(document) == ["compare", "run"]
+    assert list(document) == ["advice", "protocol", "compare", "run"]
+    assert list(document["advice"]) == ["words", "use", "settings"]
+    assert document["protocol"]["simulated"]["false_alarms"] == 0.031
     found = document["compare"][2]
     assert list(found)[:7] == ["dataset", "backbone", "layers", "method", "laplacian", "paper_protocol", "honest"]
+    assert list(found["against"]) == ["none", "dropedge", "budget"]
+    assert {"reference", "reference_mean", "difference", "p_value", "settings", "level"} <= set(
+        found["against"]["none"]
+    )
     assert set(found["paper_protocol"]) == {"best_test", "trials"}
     assert list(found["honest"])[:9] == [
         *("mean", "low", "high", "seeds", "difference", "difference_low", "difference_high", "p_value", "verdict")
     ]
     assert set(found["convergence"]) == {"epochs", "train_loss", "val_loss"}
+
+
+def test_results_of_older_versions_are_written_as_they_were(tmp_path):
+    document = json.loads(write_results(older(), tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert list(document) == ["compare", "run"]
+    (found,) = [row for row in document["compare"] if row["method"] == "cdf"]
+    assert not {"against", "measure", "trial", "unconverged"} & set(found)
     assert set(found["by_keep_prob"][0]) == {"keep_prob", "accuracy"}
+    (test,) = next(row for row in older().rows if row.method == "cdf").tests.items()
+    assert test[0] == "matched"
+    assert test[1].difference == found["honest"]["difference"]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
@@ -118,8 +134,10 @@ def test_the_csv_holds_every_row_once(tmp_path):
     for line, row in zip(table, results.rows, strict=True):
         assert float(line["honest_mean"]) == row.honest.mean
         assert float(line["paper_best_test"]) == row.paper_protocol.best_test
-        assert line["honest_verdict"] == (row.honest.verdict or "")
-    assert table[0]["honest_p_value"] == ""
+        for kind, test in row.against.items():
+            assert float(line[f"{kind}_p_value"]) == test.p_value
+            assert line[f"{kind}_verdict"] == test.verdict
+    assert table[0]["none_p_value"] == ""
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -153,7 +171,10 @@ def test_what_json_cannot_hold_is_named(tmp_path):
         (b"[]", r"results.json: must be an object, got \[\]"),
         (b"{}", "results.json: lacks 'compare', found nothing"),
         (b'{"table1": []}', "results.json: lacks 'compare', found table1"),
-        (b'{"compare": [], "rum": {}}', "results.json: has an unknown member 'rum'; choose from compare, run"),
+        (
+            b'{"compare": [], "rum": {}}',
+            "results.json: has an unknown member 'rum'; choose from advice, compare, protocol, run",
+        ),
         (b'{"compare": {}}', r"results.json: compare must be a list, got {}"),
         (b'{"compare": [7]}', r"results.json: compare\[0\] must be an object, got 7"),
         (b'{"compare": [], "run": 3}', "results.json: run must be an object, got 3"),
@@ -197,7 +218,7 @@ def test_a_malformed_file_is_named(tmp_path, content, message):
     ],
 )
 def test_a_wrong_field_is_named_by_its_place(place, value, message):
-    document = as_document(comparison(gains={"cdf": 0.0}))
+    document = as_document(older(gains={"cdf": 0.0}))
     *path, last = place
     target = document["compare"][0]
     for name in path:

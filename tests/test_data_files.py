@@ -10,10 +10,11 @@ from torch_geometric.loader import ClusterData
 
 import tadropedge.data as tda
 from tadropedge import TadropedgeError
-from tadropedge.data import DATASETS, load_dataset, load_file
+from tadropedge.data import DATASETS, Given, OfSizes, PerClass, load_dataset, load_file
 from tadropedge.data.features import csr_tensor
 from tadropedge.data.tables import read_node_table, read_table
 from tadropedge.shift import hush_beta_warning
+from tadropedge.training.laboratory import Laboratory
 
 # A ring of twelve nodes in three classes, the last node without a label.
 N = 12
@@ -84,6 +85,73 @@ def test_masks(npz):
     masks = {name: np.isin(np.arange(N), part) for name, part in SPLIT.items()}
     dataset = load_file(npz(edge_index=ARCS, x=X, y=Y, **masks))
     assert [part.tolist() for _, part in dataset.split.parts()] == [part.tolist() for part in SPLIT.values()]
+
+
+def test_a_single_split_is_drawn_again_as_it_shows(npz):
+    balanced = load_file(npz(edge_index=ARCS, x=X, y=Y, **SPLIT), seed=2)
+    assert balanced.way == PerClass(1, 2, 3, seed=2)
+    uneven = {**SPLIT, "train": np.append(SPLIT["train"], 8)}
+    assert load_file(npz(edge_index=ARCS, x=X, y=Y, **uneven)).way == OfSizes(4, 2, 3)
+    assert load_file(npz(edge_index=ARCS, x=X, y=Y), per_class=2, seed=4).way == PerClass(2, 1, 4, seed=4)
+
+
+TURNED = {"train": np.array([3, 4, 5]), "val": np.array([6, 7]), "test": np.array([8, 9, 0])}  # a second split
+BOTH = {name: np.stack((part, TURNED[name]), axis=1) for name, part in SPLIT.items()}
+MASKS = {name: np.stack([np.isin(np.arange(N), column) for column in part.T], axis=1) for name, part in BOTH.items()}
+SEVERAL = {
+    "index columns [n, K]": BOTH,
+    "masks [N, K]": MASKS,
+    "masks [K, N]": {name: mask.T for name, mask in MASKS.items()},
+}
+
+
+@pytest.mark.parametrize("parts", SEVERAL.values(), ids=SEVERAL)
+def test_a_file_with_several_splits(npz, saved, parts):
+    loaded = [load_file(npz(edge_index=ARCS, x=X, y=Y, **parts))]
+    if parts is not BOTH:
+        tensors = {f"{name}_mask": torch.from_numpy(np.ascontiguousarray(mask)) for name, mask in parts.items()}
+        loaded.append(load_file(saved(data(**tensors))))
+    for dataset in loaded:
+        assert isinstance(dataset.way, Given)
+        for split, expected in zip(dataset.way.splits, (SPLIT, TURNED), strict=True):
+            assert [sorted(part.tolist()) for _, part in split.parts()] == [sorted(part) for part in expected.values()]
+        assert dataset.split is dataset.way.splits[0]
+        assert Laboratory(dataset, choose_splits=1).split(6) is dataset.way.splits[1]
+    random = load_file(npz(edge_index=ARCS, x=X, y=Y, **parts), split="random", per_class=1)
+    assert isinstance(random.way, PerClass)
+
+
+def test_a_part_of_one_axis_is_shared_by_all_splits(npz):
+    parts = {"train": BOTH["train"], "val": [9], "test": np.isin(np.arange(N), [10])}
+    splits = load_file(npz(edge_index=ARCS, x=X, y=np.arange(N) % 3, **parts)).way.splits
+    assert [split.sizes for split in splits] == [(3, 1, 1)] * 2
+    one = {name: part[:, :1] for name, part in MASKS.items()}  # K = 1 is a single split
+    assert load_file(npz(edge_index=ARCS, x=X, y=Y, **one)).way == PerClass(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"val": np.zeros((N, 3), bool)}, r"must be of the same number of splits, got train of 2, val of 3, test of 2"),
+        ({"val": np.ones((N, 0), bool)}, r"val is a mask of shape \[12, 0\]: expected \[12\], or \[12, K\] for K"),
+        ({"val": np.ones((N, 2, 2), bool)}, r"val is a mask of shape \[12, 2, 2\]: expected \[12\], or \[12, K\]"),
+        ({"val": np.ones((5, 2), bool)}, r"val is a mask of shape \[5, 2\]: expected \[12\], or \[12, K\]"),
+        ({"val": np.ones((2, 2, 2), int)}, r"split.val must be a list of indices .*of shape \[2, 2, 2\]"),
+        ({"val": np.ones((2, 0), int)}, r"split.val must be a list of indices .*of shape \[2, 0\]"),
+        ({"val": np.array([[3, -1], [4, 7]])}, "split.val must hold indices of at least 0, got -1"),
+        ({"val": np.array([[3, 99], [4, 7]])}, "of 2 splits, number 1: split.val holds the node 99, but there are 12"),
+        (
+            {"val": np.stack((MASKS["val"][:, 0], np.zeros(N, bool)), 1)},
+            "split.val must be a list of indices .*not empt",
+        ),
+        ({"val": np.stack((SPLIT["val"], TURNED["test"][:2]), 1)}, "of 2 splits, number 1: the node . is in split.val"),
+        ({"val": np.ones((N, 2))}, "val must be node indices or a mask, got torch.float64"),
+    ],
+)
+def test_several_splits_that_are_refused(npz, changes, message):
+    with pytest.raises(TadropedgeError, match=rf"mine\.npz.*{message}") as caught:
+        load_file(npz(edge_index=ARCS, x=X, y=Y, **{**MASKS, **changes}))
+    assert "\n" not in str(caught.value)
 
 
 def test_a_file_without_a_split_gets_a_random_one(npz):
@@ -350,7 +418,7 @@ def forged_coo():
         (data(x=torch.ones(N)), r"x must be dense, COO or CSR of shape \[N, F\], got torch.strided of shape \[12\]"),
         (data(x=torch.from_numpy(NAN)), r"features must be finite, got nan at position \[7, 2\]"),
         (data(test_mask=None), "the split is not whole: there is no test_mask"),
-        (data(val_mask=torch.ones(N, 10).bool()), r"val_mask is a mask of shape \[12, 10\]: expected \[12\]"),
+        (data(val_mask=torch.ones(9, 10).bool()), r"val_mask is a mask of shape \[9, 10\]: expected \[12\], or"),
         (data(x=torch.eye(N)[:8]), "edge_index holds the node id 11, but num_nodes=8"),
         (data(x=forged_csr()), r"x: not a CSR matrix of shape \(12, 4\)"),
         (data(x=forged_coo()), r"x: not a COO matrix of shape \(12, 4\)"),

@@ -365,6 +365,7 @@ def changed_datasets(base):
         "split": [_unchecked(base, split=one) for one in other_splits(base.split)],
         "gamma": None,  # it is in the space, or in the trial
         "class_names": None,
+        "drawn": None,  # it is a setting of the laboratory, where it decides
     }
 
 
@@ -415,6 +416,8 @@ SETTINGS = {  # of a laboratory: another value of each; None where it decides no
     "evaluate_every": [2],
     "fresh_sizes": [(3, 1, 2)],
     "precision": ["high"],
+    "measure": ["roc-auc", "macro-f1"],
+    "choose_splits": [1, 2],
     "cache_dir": None,
     "progress": None,
 }

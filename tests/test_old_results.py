@@ -65,7 +65,7 @@ def make_older(path):
 
 def compared(folder, train=False):
     """What the command computes, without its files; unless it may ``train``, all of it must be there."""
-    laboratory = Laboratory(load_dataset(str(folder / "mine.npz")), Architecture(hidden=4), epochs=2)
+    laboratory = Laboratory(load_dataset(str(folder / "mine.npz")), Architecture(hidden=4), epochs=2, choose_splits=3)
     if not train:
         laboratory.train = no_training
     return compare(laboratory, Plan(["dropedge", "cdf"], trials=2, seeds=2), folder / "out" / "study.db")
@@ -79,7 +79,7 @@ def test_a_study_of_an_older_version_is_kept_beside_the_new_one_and_one_line_say
     second = command(COMPARE.split(), tmp_path, prepare=logging.getLogger().handlers.clear)
     assert second.code == 0, second
     assert second.err == (
-        f"{len(older)} studies such as 'mine/gcn-2/combinatorial/search/dropedge' were made by an older version, which "
+        f"{len(older)} studies such as 'mine/gcn-2/combinatorial/search/original' were made by an older version, which "
         "could not tell all data apart: they stay readable and are not resumed\n"
     )
     storage = optuna.storages.get_storage(f"sqlite:///{tmp_path}/out/study.db")

@@ -47,6 +47,17 @@ def test_ties_go_to_the_lowest_loss_then_to_the_first():
     assert choose({"cdf": tied[::-1]})["cdf"].index == 2
 
 
+def test_the_mean_over_several_tables_decides():
+    one = {"cdf": [row(0, 0.9, 0.5), row(1, 0.8, 0.6), row(2, 0.7, 0.1)]}
+    two = {"cdf": [row(0, 0.5, 0.5), row(1, 0.8, 0.6), row(2, 0.9, 0.5)]}
+    assert choose(one)["cdf"].index == 0
+    assert choose(one, two)["cdf"] is one["cdf"][2]  # 0.8 like trial 1, and the lower loss
+    failed = {"cdf": [row(0, 0.5), row(1, 0.8), row(2, failed=True)]}
+    assert choose(one, failed)["cdf"].index == 1
+    with pytest.raises(TadropedgeError, match="every table must hold the same trials of 'cdf'"):
+        choose(one, {"cdf": one["cdf"][:2]})
+
+
 def test_a_method_of_failures_alone_is_named():
     for protocol in (paper, choose):
         with pytest.raises(TadropedgeError, match=r"no trial of 'cdf' has a finite loss \(2 were run\)"):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from tadropedge.checks import check_integer, name_or_path
-from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.registry import DATASETS, NETWORKS, SCORES, STRATEGIES
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.registry import DATASETS, MEASURES, NETWORKS, SCORES, STRATEGIES
 
 if TYPE_CHECKING:
     from tadropedge.training.laboratory import Laboratory
@@ -40,7 +40,7 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
 
 
 LARGEST = 2**31 - 1  # of any count
-PLUGIN = "import your own module first, for what it adds to SCORES, STRATEGIES, NETWORKS or DATASETS; repeatable"
+PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
 KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
 Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]
@@ -65,6 +65,13 @@ class LaboratoryOptions:
     q: Annotated[int | None, Option("--q", help="clusters per component (default: the number of classes)")] = None
     split: Annotated[str | None, Option(help="full, public or random, where the dataset offers them")] = None
     per_class: Annotated[int | None, Option(help="labels per class of a random split")] = None
+    split_sizes: Annotated[
+        str | None, Option(metavar="TRAIN,VAL,TEST", help="draw splits of these sizes (of nodes) instead")
+    ] = None
+    measure: Annotated[
+        str | None,
+        Option(help=f"{', '.join(MEASURES)} (default: accuracy, or roc-auc for two classes of very different sizes)"),
+    ] = None
     noise: Annotated[str | None, Option(help="source-localization only: calibrated, stated or a number")] = None
     nodes: Annotated[Path | None, Option(help="csv of features and labels beside your own edge list")] = None
     evaluate_every: Annotated[int, Option(help="epochs from one evaluation to the next")] = 1
@@ -85,21 +92,43 @@ class LaboratoryOptions:
             lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
         for name in ("layers", "hidden", "epochs", "q", "per_class", "evaluate_every"):
             check_count(name, getattr(self, name))
+        if self.measure is not None:
+            lookup("measure", self.measure, dict.fromkeys(MEASURES))
+        if self.sizes is not None and (self.split is not None or self.per_class is not None):
+            other = "--split" if self.split is not None else "--per-class"
+            raise TadropedgeError(f"--split-sizes and {other} exclude each other: each is a way to draw splits")
+
+    @property
+    def sizes(self) -> tuple[int, ...] | None:
+        """The sizes of ``--split-sizes``."""
+        if self.split_sizes is None:
+            return None
+        cells = [cell.strip() for cell in self.split_sizes.split(",")]
+        if len(cells) != 3 or not all(cell.isascii() and cell.isdigit() for cell in cells):
+            raise TadropedgeError(
+                f"--split-sizes must be three whole numbers TRAIN,VAL,TEST such as 140,500,1000, "
+                f"got {show(self.split_sizes, typed=False)}"
+            )
+        for cell in cells:
+            check_count("each of --split-sizes", int(cell))
+        return tuple(int(cell) for cell in cells)
 
     @property
     def data_options(self) -> dict[str, Any]:
         """What was asked of the loader; a number may stand for the name of a noise."""
         named: dict[str, Any] = {"per_class": self.per_class, "noise": self.noise, "nodes": self.nodes}
+        named["split_sizes"] = self.sizes
         with suppress(TypeError, ValueError):
             named["noise"] = float(self.noise)  # type: ignore[arg-type]
         return {key: value for key, value in named.items() if value is not None}
 
-    def laboratory(self) -> Laboratory:
-        """The dataset on its device, with the network it needs where none is named."""
+    def laboratory(self, choose_splits: int | None = None) -> Laboratory:
+        """The dataset on its device, with the network and the measure it needs where none is named."""
         from tadropedge.data import load_dataset
         from tadropedge.spectrum.plan import LAPLACIANS
         from tadropedge.training.config import SELECTIONS, Architecture
         from tadropedge.training.laboratory import PRECISIONS, Laboratory
+        from tadropedge.training.measures import default_measure
 
         device = chosen_device(self.device)
         lookup("laplacian", self.laplacian, LAPLACIANS)
@@ -111,7 +140,13 @@ class LaboratoryOptions:
         layers = layers if self.layers is None else self.layers
         architecture = Architecture(backbone, layers, hidden if self.hidden is None else self.hidden)
         settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision", "evaluate_every")
-        return Laboratory(data, architecture, **{name: getattr(self, name) for name in settings})
+        return Laboratory(
+            data,
+            architecture,
+            measure=default_measure(data) if self.measure is None else self.measure,
+            choose_splits=choose_splits,
+            **{name: getattr(self, name) for name in settings},
+        )
 
 
 def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -49,7 +49,7 @@ def train_command(
     """
     Method.of(method)
     check_count("batch_size", batch_size)
-    from tadropedge.training.config import Trial
+    from tadropedge.training.config import SCORED, Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
 
     trial = Trial.of(
@@ -71,4 +71,6 @@ def train_command(
                 num_nodes=data.graph.num_nodes, class_names=data.class_names,
             )  # fmt: skip
     answer = {"dataset": options.dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
+    if outcome.scores is not None:  # named by what they are
+        answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
     print(json.dumps(answer) if as_json else "\n".join(f"{key}: {value}" for key, value in answer.items()))

@@ -1,38 +1,47 @@
-"""The main job: search settings for every method, retrain the chosen ones on fresh seeds and splits, and judge."""
+"""The main job: tune every method and its references alike, retrain what was chosen on fresh splits, and judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, settle
-from tadropedge.comparison.evidence import Evidence
-from tadropedge.comparison.results import Convergence, KeepProbPoint, MethodRow, PaperProtocol
-from tadropedge.comparison.statistics import Honest, judge
+from tadropedge.comparison.advice import advise
+from tadropedge.comparison.evidence import gathered
+from tadropedge.comparison.judging import Against, judged_together
+from tadropedge.comparison.procedure import Simulated, simulated
+from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol, Protocol, Results
+from tadropedge.comparison.selection import selections
+from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
-from tadropedge.search.engine import Table, check_jobs, run_search
-from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, honest, paper
+from tadropedge.registry import STRATEGIES
+from tadropedge.search.engine import Table, check_jobs
+from tadropedge.search.entrants import with_references
+from tadropedge.search.fair import Report, Tournament, Tuned, count_trainings, fair
+from tadropedge.search.protocol import Replicates, paper
 from tadropedge.search.space import Spaces, check_spaces, method_space
-from tadropedge.search.study import Finished, Storage, opened, study_name
+from tadropedge.search.study import Finished, Storage, study_name
+from tadropedge.strategies import wants_gamma
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 
 DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
 LARGEST_BATCH = 512  # trials trained between two writes
-Report = Callable[[str, int, int], None]  # (phase, trials done, trials in all)
+CHOOSE_SPLITS = 3  # on which settings are chosen, where the laboratory does not say
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared: methods, the number of search trials and of fresh seeds, and the seed of it all."""
+    """What is compared: methods, the number of search trials and of fresh seeds, and the seed of it all.
+
+    ``trials`` are those of every method, and of each of its references, on each of the choosing splits.
+    """
 
     methods: Sequence[str] = DEFAULT_METHODS
     _: KW_ONLY
-    trials: int = 100
+    trials: int = 30
     seeds: int = 20
     seed: int = 0
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
@@ -46,77 +55,155 @@ class Plan:
         for name, least in (("trials", 1), ("seeds", 2)):  # one seed alone has no interval
             settle(self, **{name: check_integer(name, getattr(self, name), least)})
         settle(self, seed=check_seed(self.seed))
-        check_jobs(len(methods) * (self.trials + 2 * self.seeds))  # each beside its reference
+        check_jobs(count_trainings(methods, self.trials, self.seeds, 1))
         if self.space is not None:
             check_spaces(self.space)
 
 
 def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> list[MethodRow]:
-    """Run both protocols, or what is missing of them, and return one row per method.
+    """One row for every method that is compared, and for not dropping and DropEdge on its network.
 
-    The search and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
+    The searches and the retraining are Optuna studies in ``storage``: a call that follows an interrupted one repeats
     nothing that is finished.
     """
+    return list(compared(laboratory, plan, storage, report).rows)
+
+
+def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> Results:
+    """The rows of :func:`compare`, with the protocol that they were judged by."""
     check_kind("laboratory", laboratory, Laboratory)
     check_kind("plan", plan, Plan)
     check_function("report", report, "report(phase, trials done, trials in all)", arguments=3)
+    if laboratory.choose_splits is None:
+        laboratory = replace(laboratory, choose_splits=CHOOSE_SPLITS)
+    check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
+    laboratory.check([Trial(method) for method in with_references(plan.methods)])
+    found = _trained(laboratory, plan, storage, report)
+    tests, procedure = _judged(laboratory, found)
+    rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
+    return Results(rows, advice=advise(rows), protocol=_protocol(laboratory, plan, procedure))
+
+
+def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report) -> Tournament:
     dataset, architecture = laboratory.dataset, laboratory.architecture
-    laboratory.check([Trial(method) for method in plan.methods])
-    space = plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone)
-    name = study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian)
-    settings = laboratory.settings
-    batch = min(LARGEST_BATCH, laboratory.fitting())
+    first = laboratory.choose_splits or 1
+    return fair(
+        laboratory.train,
+        plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone),
+        plan.methods,
+        plan.trials,
+        plan.seed,
+        storage,
+        laboratory.kept_share,
+        choose_splits=laboratory.num_choosing,
+        judge_splits=range(first, first + plan.seeds),
+        name=study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian),
+        settings=laboratory.settings,
+        batch=min(LARGEST_BATCH, laboratory.fitting()),
+        report=report,
+    )
 
-    with opened(storage) as base:
-        table = run_search(
-            laboratory.train, space, plan.methods, plan.trials, plan.seed, base,
-            name=name, settings=settings, batch=batch, progress=partial(report, "search"),
-        )  # fmt: skip
-        fresh = honest(
-            laboratory.train, table, space, plan.seeds, plan.seed, base, laboratory.kept_share,
-            splits=range(1, plan.seeds + 1), name=name, settings=settings, batch=batch,
-            progress=partial(report, "retraining"),
-        )  # fmt: skip
-    return make_rows(laboratory, table, fresh, *judge(fresh.accuracy, fresh.reference))
+
+def _judged(laboratory: Laboratory, found: Tournament) -> tuple[dict[str, dict[str, Against]], Simulated]:
+    """Every method against its references, as one family, held to the level at which the procedure keeps 5 %."""
+    searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
+    scores = {name: tuned.scores for name, tuned in found.tuned.items()}
+    nodes = laboratory.dataset.split.sizes[1]
+    pairs = [(method, name) for method, kinds in found.against.items() for name in kinds.values()]
+    procedure = simulated(searches, scores, pairs, nodes=nodes)
+    return judged_together(scores, found.against, selections(searches, nodes), procedure.level), procedure
 
 
-def make_rows(
-    laboratory: Laboratory,
-    table: Table,
-    fresh: Replicates,
-    judged: Mapping[str, Honest],
-    evidence: Mapping[str, Evidence] | None = None,
-) -> list[MethodRow]:
-    """The two protocols side by side, method by method; the fresh replicates were ``judged`` before."""
+def _protocol(laboratory: Laboratory, plan: Plan, procedure: Simulated) -> Protocol:
+    return Protocol(
+        trials=plan.trials,
+        choose_splits=laboratory.num_choosing,
+        seeds=plan.seeds,
+        judge_splits=min(plan.seeds, laboratory.num_judging or plan.seeds),
+        epochs=laboratory.epochs,
+        shared=laboratory.shared.words,
+        disjoint=laboratory.shared.what == "nothing",
+        simulated=procedure,
+    )
+
+
+def make_rows(laboratory: Laboratory, table: Table, fresh: Replicates, judged: Mapping[str, Honest]) -> list[MethodRow]:
+    """The two protocols of the paper's tables side by side, method by method; the replicates were ``judged`` before."""
     best = paper(table)
-    points = accuracy_by_keep_prob(table)
-    architecture = laboratory.architecture
     return [
-        MethodRow(
-            dataset=laboratory.dataset.name,
-            backbone=architecture.backbone,
-            layers=architecture.layers,
-            method=method,
-            laplacian=laboratory.laplacian,
+        _row(
+            laboratory,
+            method,
+            _settings(laboratory, fresh.chosen[method].trial, fresh.kept_share.get(method)),
             paper_protocol=PaperProtocol(best[method].test_accuracy, len(trials)),
             honest=judged[method],
-            evidence=(evidence or {}).get(method),
-            settings=_chosen_settings(laboratory, fresh, method),
             convergence=_convergence(fresh.runs[method]),
-            by_keep_prob=[KeepProbPoint(float(p), float(test)) for p, _, test in points.get(method, np.empty((0, 3)))],
         )
         for method, trials in table.items()
     ]
 
 
-def _chosen_settings(laboratory: Laboratory, fresh: Replicates, method: str) -> dict[str, object]:
-    trial = fresh.chosen[method].trial
+def _row(laboratory: Laboratory, method: str, settings: Mapping[str, object], **members: object) -> MethodRow:
+    """A row of a method with the settings that were chosen for it."""
+    return MethodRow(
+        dataset=laboratory.dataset.name,
+        backbone=laboratory.architecture.backbone,
+        layers=laboratory.architecture.layers,
+        method=method,
+        laplacian=laboratory.laplacian,
+        settings=settings,
+        **members,  # type: ignore[arg-type]
+    )
+
+
+def _fair_row(laboratory: Laboratory, found: Tournament, method: str, tests: Mapping[str, Against]) -> MethodRow:
+    """A row of the fair protocol: the method's own score, and its tests with the settings of each reference."""
+    mine = found.tuned[method]
+    scores = {method: mine.scores}
+    against = {
+        kind: replace(
+            test,
+            settings=_tuned_settings(laboratory, found.tuned[test.reference]),
+            unconverged=_unconverged(laboratory, found.tuned[test.reference]),
+        )
+        for kind, test in tests.items()
+    }
+    best = min(mine.searched[0], key=lambda row: (row.failed, -row.test_score))
+    return _row(
+        laboratory,
+        method,
+        _tuned_settings(laboratory, mine),
+        paper_protocol=PaperProtocol(best.test_score, len(mine.searched[0])),
+        honest=honest_rows(scores, {})[method],
+        against=against,
+        evidence=gathered(scores, {}).get(method),
+        measure=laboratory.measure,
+        trial=mine.chosen.index,
+        unconverged=_unconverged(laboratory, mine),
+        convergence=_convergence(mine.runs),
+    )
+
+
+def _tuned_settings(laboratory: Laboratory, tuned: Tuned) -> dict[str, object]:
+    """The settings that were chosen, without those that change nothing."""
+    method, trial = Method.of(tuned.entrant.method), tuned.chosen.trial
+    rule = None if method.strategy is None else STRATEGIES[method.strategy]
+    idle = {"gamma": rule is None or not wants_gamma(rule), "keep_prob": trial.keep_ratio is not None}
+    uniform = trial.keep_prob if method.strategy is not None and not method.adaptive else None
+    chosen = _settings(laboratory, trial, uniform if tuned.kept_share is None else tuned.kept_share)
+    return {name: value for name, value in chosen.items() if not idle.get(name)}
+
+
+def _settings(laboratory: Laboratory, trial: Trial, kept_share: float | None) -> dict[str, object]:
     chosen = trial.flat() | laboratory.architecture.settings_of(trial)
-    if Method.of(method).strategy is None:
+    if Method.of(trial.method).strategy is None:
         chosen = {name: value for name, value in chosen.items() if name not in ("keep_prob", "gamma")}
-    if method in fresh.kept_share:
-        chosen["kept_share"] = fresh.kept_share[method]
-    return chosen
+    return chosen if kept_share is None else {**chosen, "kept_share": kept_share}
+
+
+def _unconverged(laboratory: Laboratory, tuned: Tuned) -> int:
+    """How many runs had the lowest validation loss at the very end."""
+    return sum(not run.failed and not run.converged(laboratory.epochs) for run in tuned.runs)
 
 
 def _convergence(runs: Sequence[Finished]) -> Convergence | None:

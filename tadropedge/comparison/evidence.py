@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,8 +59,10 @@ class Evidence:
     differences: Sequence[MaybeNan] = ()
 
 
-def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> dict[str, Evidence]:
-    """The evidence of every method that has two complete replicates; both as in ``statistics.honest_rows``.
+def gathered(
+    accuracy: Mapping[str, Array], reference: Mapping[str, Array], shifts: Mapping[str, Array] | None = None
+) -> dict[str, Evidence]:
+    """The evidence of every method that has two complete replicates; all as in ``statistics.judge``.
 
     >>> gains = np.array([0.01, 0.02, 0.01, 0.015, -0.19, 0.01])
     >>> found = gathered({"cdf": 0.8 + gains}, {"cdf": np.full(6, 0.8)})["cdf"]
@@ -69,7 +72,8 @@ def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> d
     pairs = {method: (values, reference.get(method)) for method, values in accuracy.items()}
     complete = {method: _complete(*pair) for method, pair in pairs.items() if _complete(*pair).sum() > 1}
     tested = {method: differences(accuracy[method], reference[method]) for method in complete if method in reference}
-    p_values = _p_values(list(tested.values()))
+    moved = {method: (shifts or {}).get(method, np.zeros(1)) for method in tested}
+    p_values = _p_values(list(tested.values()), list(moved.values()))
     found = {}
     for method, used in complete.items():
         values = np.where(used, accuracy[method], np.nan)
@@ -79,7 +83,7 @@ def gathered(accuracy: Mapping[str, Array], reference: Mapping[str, Array]) -> d
         if method in tested:
             place = list(tested).index(method)
             mine = {name: float(column[place]) for name, column in p_values.items()}
-            members |= mine | _of_differences(tested[method], len(tested))
+            members |= mine | _of_differences(tested[method], len(tested), moved[method])
             members["warnings"] = _warnings(tested[method], mine, lost)
         members |= {"collapses": lost, "collapse_rate": largest_rate(lost, int(used.sum()))}
         found[method] = Evidence(**members)  # type: ignore[arg-type]
@@ -90,31 +94,29 @@ def _complete(values: Array, reference: Array | None) -> npt.NDArray[np.bool_]:
     return ~np.isnan(values if reference is None else values - reference)
 
 
-def _p_values(gaps: Sequence[Array]) -> dict[str, Array]:
+def _p_values(gaps: Sequence[Array], shifts: Sequence[Array]) -> dict[str, Array]:
     """Each of the three tests of every method, corrected by Holm's rule on its own."""
     if not gaps:
         return {}
-    stacked = np.stack(gaps)
+    stacked, moved = np.stack(gaps), np.stack(shifts)
     nothing = np.zeros_like(stacked)
-    return {
-        "t_p_value": holm(paired_p_values(stacked, nothing)),
-        "sign_flip_p_value": holm(sign_flip_p_values(stacked, nothing)),
-        "skewed_p_value": holm(skewed_p_values(stacked, nothing)),
-    }
+    tests = {"t_p_value": paired_p_values, "sign_flip_p_value": sign_flip_p_values, "skewed_p_value": skewed_p_values}
+    return {name: holm(test(stacked, nothing, moved)) for name, test in tests.items()}
 
 
-def _of_differences(gaps: Array, tests: int) -> dict[str, object]:
+def _of_differences(gaps: Array, tests: int, shifts: Array) -> dict[str, object]:
     """What belongs to the differences of one of so many methods that are tested together."""
     counts, _, errors = moments(gaps)
     count, worst = int(counts), int(np.nanargmin(gaps))
-    found, spread = detectable(count, tests), float(errors) * np.sqrt(count)
-    known = found is not None and spread > 0  # equal differences tell nothing of those to come
+    spread = float(errors) * math.sqrt(count)
+    moved = shifts / spread if spread else None
+    found = detectable(count, tests, moved) if spread else None  # equal differences tell nothing of those to come
     return {
         "worst_difference": float(gaps[worst]),
         "worst_difference_replicate": worst + 1,
         "skewness": float(skewness(gaps)),
-        "detectable": float(found * spread) if known else None,
-        "seeds_for_half": replicates_for_half(count, tests) if known else None,
+        "detectable": None if found is None else found * spread,
+        "seeds_for_half": None if found is None else replicates_for_half(count, tests, moved),
         "fewest_seeds": fewest_replicates(tests),
         "differences": tuple(gaps.tolist()),
     }

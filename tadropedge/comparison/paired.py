@@ -10,16 +10,21 @@ Three tests look at the same differences d = values − reference, S of them:
 
 A method is called better or worse if all three agree: the largest of the three p-values decides. What each of them
 and all of them together let through is measured by ``benchmarks/false_alarms.py``.
+
+Replicates belong to settings that were chosen by chance. Where that chance is known as ``shifts``, by which the true
+mean of d may have been moved (``selection.between``), each test asks for the chance that replicates and choice together
+give a mean as far from 0: its tail is averaged over the mean less and plus every shift. Without shifts, or if all of
+them are 0, nothing changes; with shifts a p-value never falls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from tadropedge.checks import check_numbers
 from tadropedge.errors import TadropedgeError, show
@@ -30,22 +35,27 @@ Numbers = Sequence[float] | Array
 ALPHA = 0.05  # the chance, over all methods together, of calling an equal one better or worse
 ROUNDING = 1e-7  # accuracies are shares of fewer than ten million nodes: what is closer than this is equal
 EXACT = 16  # up to so many replicates all patterns of signs are tried, from there on as many random ones
+TINY = 1e-12  # stands for the error of differences that are all equal
 BLOCK = 2**11  # patterns, and tests, at once
 
 
-def deciding_p_values(values: Array, reference: Array) -> Array:
+def deciding_p_values(values: Array, reference: Array, shifts: Array | None = None) -> Array:
     """The p-values ``[...]`` that decide, for ``values`` and ``reference`` ``[..., S]``: the largest of three tests.
+
+    ``shifts [..., B]``: by how much the choice of settings may have moved the difference.
 
     >>> gains = np.array([[0.01, 0.02, 0.03, 0.02, 0.01, 0.02, 0.03, 0.02], [0.01, 0, -0.01, 0, 0.01, 0, -0.01, 0]])
     >>> deciding_p_values(0.8 + gains, np.full((2, 8), 0.8)).round(4).tolist()
     [0.0091, 1.0]
+    >>> deciding_p_values(0.8 + gains, np.full((2, 8), 0.8), np.array([[-0.02, 0, 0, 0.02], [0, 0, 0, 0]])).tolist()[1]
+    1.0
     """
     tests = (paired_p_values, skewed_p_values, sign_flip_p_values)
-    p_values: Array = np.maximum.reduce([test(values, reference) for test in tests])
+    p_values: Array = np.maximum.reduce([test(values, reference, shifts) for test in tests])
     return p_values
 
 
-def paired_p_values(values: Array, reference: Array) -> Array:
+def paired_p_values(values: Array, reference: Array, shifts: Array | None = None) -> Array:
     """The two-sided p-values ``[...]`` of many paired t-tests at once; ``values`` and ``reference`` are ``[..., S]``.
 
     With d = values − reference, t = mean(d) / (s / √S) has S − 1 degrees of freedom. Where all d are equal there is no
@@ -55,15 +65,18 @@ def paired_p_values(values: Array, reference: Array) -> Array:
     >>> paired_p_values(np.array([[0.5, 0.5], [0.75, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.75]])).tolist()
     [1.0, 0.5]
     """
-    return _t_test(*moments(differences(values, reference)))
+    count, mean, error = moments(differences(values, reference))
+    return _moved(_t_test(count, mean, error), mean, shifts, lambda x: t_tail(x, error, count))
 
 
-def skewed_p_values(values: Array, reference: Array) -> Array:
+def skewed_p_values(values: Array, reference: Array, shifts: Array | None = None) -> Array:
     """The same for skewed differences, by :func:`without_skew`; 1 where two pairs are left, which have no skewness."""
     gaps = differences(values, reference)
     count, mean, error = moments(gaps)
-    t = without_skew(np.abs(mean) / np.where(error > 0, error, 1.0), np.sign(mean) * skewness(gaps), count)
+    skew = np.sign(mean) * skewness(gaps)
+    t = without_skew(np.abs(mean) / np.where(error > 0, error, 1.0), skew, count)
     p_values = np.where(error > 0, np.minimum(2 * stdtr(count - 1, -t), 1.0), _t_test(count, mean, error))
+    p_values = _moved(p_values, mean, shifts, lambda x: skewed_tail(x, error, skew, count))
     return np.where(count == 2, 1.0, p_values)
 
 
@@ -83,7 +96,7 @@ def without_skew(t: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
     return np.minimum(made, t)  # the cubic overtakes t where T > 9 / |k|
 
 
-def sign_flip_p_values(values: Array, reference: Array) -> Array:
+def sign_flip_p_values(values: Array, reference: Array, shifts: Array | None = None) -> Array:
     """The share ``[...]`` of patterns of signs whose sum Σ ±d is at least as far from 0 as Σ d.
 
     Up to 16 replicates these are all patterns, beyond that 2^15 random ones, always the same, and the one that was
@@ -102,8 +115,32 @@ def sign_flip_p_values(values: Array, reference: Array) -> Array:
         for start in range(0, len(flat), BLOCK):
             part = slice(start, start + BLOCK)
             found[part] += (np.abs(flat[part] @ signs.T) >= least[part, None]).sum(axis=-1)
-    p_values: Array = (found / patterns).reshape(gaps.shape[:-1])
-    return np.where((~np.isnan(gaps)).sum(axis=-1) < 2, np.nan, p_values)
+    count = (~np.isnan(gaps)).sum(axis=-1)
+    p_values: Array = np.where(count < 2, np.nan, (found / patterns).reshape(gaps.shape[:-1]))
+    mean = flat.sum(axis=-1).reshape(count.shape) / np.maximum(count, 1)
+    return _moved(p_values, mean, shifts, lambda x: _flipped_tail(x, flat, count))
+
+
+def half_width(numbers: Array, shifts: Array | None = None, level: float = 1 - ALPHA) -> float:
+    """Half of the interval of the mean of ``numbers [S]``, without their NaN: replicates and choice together.
+
+    Without shifts it is that of the t-interval. With them it is the h that leaves 1 − ``level`` outside of ± h, which
+    no number of replicates makes narrower than the shifts.
+
+    >>> numbers = np.array([0.01, 0.02, 0.03, 0.02])
+    >>> round(half_width(numbers), 4), round(half_width(numbers, np.array([-0.05, 0.0, 0.0, 0.05])), 4)
+    (0.013, 0.0567)
+    """
+    count, _, error = moments(as_floats("numbers", numbers))
+    low = float(stdtrit(count - 1, (1 + level) / 2) * error)
+    if shifts is None or not (shifts := _shifts(shifts, ())).any():
+        return low
+    high = low + float(np.abs(shifts).max())
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        outside = both_tails(np.array(middle), shifts, lambda x: t_tail(x, error, count))
+        low, high = (low, middle) if outside <= 1 - level else (middle, high)
+    return high
 
 
 def holm(p_values: Numbers) -> Array:
@@ -166,6 +203,59 @@ def _t_test(count: npt.NDArray[np.int64], mean: Array, error: Array) -> Array:
     without_spread = np.where(mean == 0, 1.0, 2.0 ** (1 - count))
     p_values: Array = np.where(error > 0, 2 * stdtr(count - 1, -t), without_spread)
     return np.where(count < 2, np.nan, p_values)
+
+
+def _moved(p_values: Array, mean: Array, shifts: Array | None, tail: Callable[[Array], Array]) -> Array:
+    """The p-values where ``shifts [..., B]`` may move the true mean; ``tail``: that of the test, at x ``[..., 2B]``."""
+    if shifts is None or not (known := _shifts(shifts, mean.shape)).any():
+        return p_values
+    return np.maximum(p_values, np.minimum(both_tails(np.abs(mean), known, tail), 1.0))
+
+
+def _shifts(shifts: object, tests: tuple[int, ...]) -> Array:
+    """``shifts [..., B]`` as float64: finite, and of a shape that fits the ``tests``."""
+    array = as_floats("shifts", shifts)
+    if not array.ndim or not array.shape[-1] or array.shape[:-1] not in ((), tests):
+        raise TadropedgeError(
+            f"shifts must be [B] or [{', '.join(map(str, (*tests, 'B')))}], got shape {list(array.shape)}"
+        )
+    if bool(np.isnan(array).any()):
+        raise TadropedgeError("shifts must be finite, got nan")
+    return array
+
+
+def both_tails(far: Array, shifts: Array, tail: Callable[[Array], Array]) -> Array:
+    """The chance of a mean beyond ± ``far [...]``: shifts are as likely as the same with the other sign."""
+    moved = np.broadcast_to(shifts, (*np.shape(far), np.shape(shifts)[-1]))
+    both: Array = 2 * tail(far[..., None] + np.concatenate([moved, -moved], axis=-1)).mean(axis=-1)
+    return both
+
+
+def t_tail(x: Array, error: Array, count: npt.NDArray[np.int64]) -> Array:
+    """The chance that a mean without a true difference exceeds x ``[..., B]``."""
+    tail: Array = stdtr(np.maximum(count, 2)[..., None] - 1, -x / np.maximum(error, TINY)[..., None])
+    return tail
+
+
+def skewed_tail(x: Array, error: Array, skew: Array, count: npt.NDArray[np.int64]) -> Array:
+    """The same for numbers of a sample skewness ``skew``, positive towards x."""
+    t = x / np.maximum(error, TINY)[..., None]
+    t = np.where(t > 0, without_skew(np.abs(t), skew[..., None], count[..., None]), t)
+    tail: Array = stdtr(np.maximum(count, 2)[..., None] - 1, -t)
+    return tail
+
+
+def _flipped_tail(x: Array, flat: Array, count: npt.NDArray[np.int64]) -> Array:
+    """The share of patterns of signs whose mean is at least x ``[..., B]``, for gaps ``flat [T, S]``."""
+    signs = np.concatenate(list(_patterns(flat.shape[-1])))
+    sums = x * count[..., None]
+    shares = np.empty((len(flat), x.shape[-1]))
+    for place, (gaps, wanted) in enumerate(zip(flat, sums.reshape(shares.shape), strict=True)):
+        flips = gaps @ signs.T
+        sorted_flips = np.sort(np.concatenate([flips, -flips]))
+        least = wanted - 1e-9 * np.abs(gaps).sum()
+        shares[place] = 1 - np.searchsorted(sorted_flips, least, side="left") / len(sorted_flips)
+    return shares.reshape(x.shape)
 
 
 def _patterns(size: int) -> Iterator[Array]:

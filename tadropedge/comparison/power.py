@@ -3,24 +3,30 @@
 Differences are in standard deviations of a paired difference. The rule is that of ``paired.deciding_p_values`` at the
 level of the first of Holm's steps; normal replicates are drawn with a fixed seed, so that the same question has the
 same answer. The sign-flip test, which asks hardly more than the t-test, counts by its least p-value alone.
+
+``shifts`` by which the choice of settings may move the difference (``selection.between``), in the same unit, stay as
+wide with any number of replicates: from some point on only more choosing splits help. With them, replicates count as
+one normal error, as large as gives the right answer without shifts.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
-from tadropedge.comparison.paired import ALPHA, moments, skewness, without_skew
+from tadropedge.comparison.paired import ALPHA, TINY, both_tails, moments, skewness, without_skew
 
 Array = npt.NDArray[np.float64]
 
 WANTED = 0.8  # the chance of finding a difference that is there
 DRAWN = 100_000  # numbers per estimate
 LARGEST = 64.0  # standard deviations
+MOST = 10**6  # replicates
 
 
 def fewest_replicates(tests: int) -> int:
@@ -46,37 +52,73 @@ def power(difference: float, replicates: int, tests: int) -> float:
     return float((least >= stdtrit(replicates - 1, 1 - ALPHA / tests / 2)).mean())
 
 
-@cache
-def detectable(replicates: int, tests: int) -> float | None:
+def detectable(replicates: int, tests: int, shifts: Array | None = None) -> float | None:
     """The smallest true difference that is found with a chance of 80 %; ``None`` where no difference can be found.
 
     >>> round(detectable(20, 1), 1), detectable(6, 4)
     (0.7, None)
+    >>> round(detectable(20, 1, np.array([-0.5, 0.0, 0.0, 0.5])), 1)
+    1.2
     """
-    low, high = 0.0, LARGEST
-    if power(high, replicates, tests) < WANTED:
+    found = _detectable(replicates, tests)
+    if found is None or shifts is None or not shifts.any():
+        return found
+    return _moved(found / float(ndtri(1 - ALPHA / tests / 2) + ndtri(WANTED)), tests, shifts)
+
+
+def replicates_for_half(replicates: int, tests: int, shifts: Array | None = None) -> int | None:
+    """How many replicates would find half of that difference with a chance of 80 %; ``None`` if no number would.
+
+    >>> replicates_for_half(20, 1), replicates_for_half(20, 1, np.array([-0.5, 0.0, 0.0, 0.5]))
+    (64, None)
+    """
+    if (difference := detectable(replicates, tests, shifts)) is None:
         return None
-    while high - low > 0.002 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if power(middle, replicates, tests) >= WANTED else (middle, high)
+    if shifts is None or not shifts.any():
+        return _fewest(replicates, lambda many: power(difference / 2, many, tests) >= WANTED)
+    if _moved(TINY, tests, shifts) > difference / 2:
+        return None
+    return _fewest(replicates, lambda many: (detectable(many, tests, shifts) or math.inf) <= difference / 2)
+
+
+def _fewest(replicates: int, enough: Callable[[int], bool]) -> int | None:
+    """The fewest of more than so many ``replicates`` that are enough; ``None`` if a million are not."""
+    low, high = replicates, 2 * replicates
+    while not enough(high):
+        if (high := 2 * high) > MOST:
+            return None
+        low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
 @cache
-def replicates_for_half(replicates: int, tests: int) -> int | None:
-    """How many replicates would find half of that difference with a chance of 80 %.
-
-    >>> replicates_for_half(20, 1)
-    64
-    """
-    if (difference := detectable(replicates, tests)) is None:
+def _detectable(replicates: int, tests: int) -> float | None:
+    if power(LARGEST, replicates, tests) < WANTED:
         return None
-    low, high = replicates, 2 * replicates
-    while power(difference / 2, high, tests) < WANTED:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(difference / 2, middle, tests) >= WANTED else (middle, high)
+    return _smallest(lambda difference: power(difference, replicates, tests) >= WANTED, LARGEST)
+
+
+def _moved(error: float, tests: int, shifts: Array) -> float:
+    """The same for differences with a normal ``error``, of which the choice is no part."""
+    most = 16 * error + 2 * float(np.abs(shifts).max())
+
+    def tail(x: Array) -> Array:
+        return np.asarray(ndtr(-x / error))
+
+    critical = _smallest(lambda far: bool(both_tails(np.array(far), shifts, tail) <= ALPHA / tests), most)
+    both = np.concatenate([shifts, -shifts])
+    return _smallest(lambda difference: bool(tail(critical - difference - both).mean() >= WANTED), 2 * most)
+
+
+def _smallest(found: Callable[[float], bool], high: float) -> float:
+    """The smallest number up to ``high`` that is found, to 0.2 %."""
+    low = 0.0
+    while high - low > 0.002 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) else (middle, high)
     return high
 
 

@@ -1,15 +1,20 @@
-"""What is said of a comparison: ``report.html``, one self-contained page, and the table for the terminal."""
+"""What is said of a comparison: ``report.html``, one self-contained page, and the tables for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tadropedge.atomic import write_atomic
+from tadropedge.comparison.cautions import cautions
+from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.figures import drawn, save_figures
+from tadropedge.comparison.judging import KINDS, Against
 from tadropedge.comparison.nulls import NULLS, false_alarms, nearest
+from tadropedge.comparison.paired import ALPHA
 from tadropedge.comparison.results import (
     MethodRow,
+    Protocol,
     Results,
     as_document,
     evidence_of,
@@ -17,24 +22,24 @@ from tadropedge.comparison.results import (
     honest_label,
     judged,
     labelled,
+    measured,
     paper_label,
     parse,
     title,
     write_csv,
     write_results,
 )
-from tadropedge.comparison.statistics import verdict
+from tadropedge.comparison.statistics import Honest, verdict
 from tadropedge.publish.page import embedded, run_lines
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
 from tadropedge.publish.wording import NOTHING, counted, p_value, percent, plus_minus, points, shown
 
-BEHIND = (
-    *("method", "worst\naccuracy", "worst\ndifference", "collapsed", "could\ncollapse"),
-    *("finds\n(80 %)", "seeds\nfor half"),
+SHORT = {"none": "none", "dropedge": "DropEdge", "budget": "budget", "matched": "DropEdge"}
+LEGEND = (
+    "against none: not dropping; DropEdge: tuned; budget: DropEdge tuned at the share of edges that the method keeps"
 )
-BOTH = ("method", "best test\n(paper)", "accuracy\n(honest)", "difference\nto DropEdge", "p", "verdict")
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
 FILES = ("results.json", "results.csv", "report.html", "figures/")  # what write_all writes
 
@@ -54,7 +59,7 @@ def write_report(results: Results, path: str | Path) -> Path:
 
 
 def render(results: Results) -> str:
-    """The page as text: the verdict, both protocols, the pictures and the run.
+    """The page as text: the advice, the tests, the pictures and the run.
 
     >>> row = MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")
     >>> page = render(Results([row], {"commit": "0123abcd"}))
@@ -63,40 +68,112 @@ def render(results: Results) -> str:
     """
     results = parse(as_document(results))
     datasets = ", ".join(dict.fromkeys(row.dataset for row in results.rows)) or "nothing"
-    groups = [_group(rows) for rows in grouped(results.rows)]
+    groups = [_group(rows, results) for rows in grouped(results.rows)]
     heading = f"Which edge dropping helps on {datasets}?"
     return render_page("comparison/report.html.j2", heading=heading, groups=groups, run=run_lines(results.run))
 
 
-def _group(rows: Sequence[MethodRow]) -> dict[str, object]:
+def opening(rows: Sequence[MethodRow], results: Results) -> str:
+    """The first words on a group: the advice, or for results of version 0.1 the verdict."""
+    if results.advice is not None:
+        return results.advice.words
+    older = {label: row.honest for label, row in labelled(rows).items() if row.honest}
+    return f"{verdict(older, evidence_of(rows))}."
+
+
+def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
     """What the page says of one dataset, backbone and depth."""
-    named, honest, evidence = labelled(rows), judged(rows), evidence_of(rows)
-    tested = [one for one in honest.values() if one.p_value is not None]
-    names = list(dict.fromkeys(name for row in rows for name in row.settings))
+    named, tests = labelled(rows), [test for row in rows for test in row.tests.values() if test.p_value is not None]
+    known = any(test.evidence for test in tests)
     return {
         "title": title(rows),
-        "verdict": verdict(honest, evidence),
+        "opening": opening(rows, results),
+        "cautions": cautions(rows, results.protocol),
+        "measure": measured(rows),
         "honest_label": honest_label(rows),
-        "honest": honest,
-        "tested": counted(len(tested), "method"),
+        "tests": _tests(rows) if judged(rows) else None,
+        "tested": counted(len(tests), "test"),
+        "older": any(row.tests and not row.against for row in rows),
+        "chosen": any(test.choice_error for test in tests),
+        "protocol": results.protocol,
+        "procedure": procedure_words(results.protocol),
         "behind": behind(rows),
-        "warnings": warnings(rows),
-        "nulls": _nulls(max(one.seeds for one in tested), len(tested)) if tested and evidence else None,
+        "nulls": _nulls(max(one.seeds for one in tests), len(tests)) if tests and known else None,
         "paper_label": paper_label(rows),
         "paper": {label: row.paper_protocol for label, row in named.items() if row.paper_protocol},
         "pictures": {name: embedded(picture) for name, picture in drawn(rows).items()},
-        "names": names,
-        "settings": {
-            label: [shown(row.settings.get(name)) for name in names] for label, row in named.items() if row.settings
-        },
+        "settings": _settings(rows),
     }
 
 
-def _nulls(seeds: int, methods: int) -> dict[str, object]:
+def _tests(rows: Sequence[MethodRow]) -> Table:
+    """Every test of the page, with both sides, difference, interval and p-value."""
+    columns = (
+        *("method", "against", "verdict", f"{measured(rows)}\n(%)", "that of the\nreference (%)"),
+        *("difference\n(points)", "p-value,\ncorrected", "seeds"),
+    )
+    cells = [
+        (
+            *(label, KINDS.get(kind, ""), one.outcome or "", plus_minus(percent(one.mean), one.low, one.high)),
+            *(_reference(one), plus_minus(points(one.difference), one.difference_low, one.difference_high)),
+            *(p_value(one.p_value), f"{one.seeds} ({one.failed} failed)" if one.failed else str(one.seeds)),
+        )
+        for label, kind, one in _lines(rows)
+    ]
+    return Table(f"tests, {title(rows)}", columns, cells, left=(0, 1, 2))
+
+
+def _reference(one: Honest) -> str:
+    """The mean of the reference; rows of version 0.1 do not say it."""
+    return percent(one.reference_mean) if isinstance(one, Against) else NOTHING
+
+
+def _lines(rows: Sequence[MethodRow]) -> Iterator[tuple[str, str, Honest]]:
+    """A line for each test, and one for a method without any: label, kind of reference, and what was found."""
+    for label, row in labelled(rows).items():
+        tests = row.tests
+        yield from ((label, kind, test) for kind, test in tests.items())
+        if not tests and row.honest is not None:
+            yield label, "", row.honest
+
+
+def procedure_words(protocol: Protocol | None) -> str:
+    """How often this procedure errs and what it finds, as simulated with the numbers of this run."""
+    if protocol is None or protocol.simulated is None:
+        return ""
+    found = protocol.simulated
+    power = [
+        f"{points(effect).removeprefix('+')} in {percent(chance, 0)} %"
+        for effect, chance in zip(found.effects, found.power, strict=True)
+    ]
+    held = "" if found.level >= ALPHA else f", because only p-values of at most {found.level:.4f} decide"
+    return (
+        f"Simulated as a whole {found.families} times with the numbers of this run, choice of settings included "
+        f"({counted(protocol.trials, 'trial')} on {counted(protocol.choose_splits, 'split')}, "
+        f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
+        f"worse where nothing is in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
+        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). It finds a true gain of so "
+        f"many points: {', '.join(power)}."
+    )
+
+
+def _settings(rows: Sequence[MethodRow]) -> Table | None:
+    """The settings of every method and reference."""
+    chosen = {label: row.settings for label, row in labelled(rows).items() if row.settings}
+    for row in rows:
+        chosen |= {test.reference: test.settings for test in row.against.values() if test.reference not in chosen}
+    if not chosen:
+        return None
+    names = list(dict.fromkeys(name for settings in chosen.values() for name in settings))
+    cells = [(label, *(shown(settings.get(name)) for name in names)) for label, settings in chosen.items()]
+    return Table(f"settings, {title(rows)}", ["method", *names], cells)
+
+
+def _nulls(seeds: int, tests: int) -> dict[str, object]:
     """Rates of false alarms, measured nearest to this comparison: where 5 % is held, and where it is not."""
-    near, rates = nearest(seeds, methods), false_alarms(seeds, methods)
+    near, rates = nearest(seeds, tests), false_alarms(seeds, tests)
     columns = ("null", "mean difference 0, and replicates are", "false alarms (%)")
-    where = f"{counted(near[0], 'replicate')} and {counted(near[1], 'method')}"
+    where = f"{counted(near[0], 'replicate')} and {counted(near[1], 'test')}"
     rows = {
         one: [(name, NULLS[name].words, percent(rate, 1)) for name, rate in rates.items() if NULLS[name].held == one]
         for one in (True, False)
@@ -108,57 +185,61 @@ def _nulls(seeds: int, methods: int) -> dict[str, object]:
     return {"where": where, "held": held, "unheld": unheld}
 
 
-def behind(rows: Sequence[MethodRow]) -> Table | None:
-    """What stands behind the verdicts of a group; ``None`` where nothing is known of it.
+def behind(rows: Sequence[MethodRow], kinds: Sequence[str] = tuple(KINDS)) -> Table | None:
+    """What stands behind the tests of a group against some ``kinds``; ``None`` where nothing is known of it.
 
     >>> behind([MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")]) is None
     True
     """
-    honest, cells = judged(rows), []
-    for label, one in evidence_of(rows).items():
-        worst = f"{percent(one.worst)} ({one.worst_replicate})"
-        gap = f"{points(one.worst_difference)} ({one.worst_difference_replicate})"
-        half = NOTHING if one.seeds_for_half is None else str(one.seeds_for_half)
-        cells.append(
-            (
-                *(label, worst, NOTHING if one.worst_difference is None else gap),
-                *(f"{one.collapses} of {honest[label].seeds}", f"≤ {percent(one.collapse_rate, 0)} %"),
-                *(points(one.detectable).removeprefix("+"), half),
-            )
-        )
+    proofs: list[tuple[str, str, Honest, Evidence]] = []
+    for label, row in labelled(rows).items():
+        tests = {kind: test for kind, test in row.tests.items() if kind in kinds}
+        proofs += [(label, SHORT[kind], test, test.evidence) for kind, test in tests.items() if test.evidence]
+        if not row.tests and row.evidence and row.honest:
+            proofs.append((label, "", row.honest, row.evidence))
+    columns = (
+        *("method", "against", f"worst\n{measured(rows)}", "worst\ndifference", "collapsed", "could\ncollapse"),
+        *("finds\n(80 %)", "seeds\nfor half"),
+    )
+    cells = [_behind(*proof) for proof in proofs]
+    words = "what the replicates can and cannot show (in brackets: which replicate)"
+    if len({line[1] for line in cells if line[1]}) < 2:  # one kind of reference needs no column
+        one = [(label, *rest) for label, _, *rest in (columns, *cells)]
+        return Table(words, one[0], one[1:]) if cells else None
+    return Table(words, columns, cells, left=(0, 1))
+
+
+def _behind(label: str, against: str, judged: Honest, one: Evidence) -> tuple[str, ...]:
+    gap = f"{points(one.worst_difference)} ({one.worst_difference_replicate})"
+    half = NOTHING if one.seeds_for_half is None else str(one.seeds_for_half)
     return (
-        Table("what the replicates can and cannot show (in brackets: which replicate)", BEHIND, cells)
-        if cells
-        else None
+        *(label, against, f"{percent(one.worst)} ({one.worst_replicate})"),
+        *(NOTHING if one.worst_difference is None else gap, f"{one.collapses} of {judged.seeds}"),
+        *(f"≤ {percent(one.collapse_rate, 0)} %", points(one.detectable).removeprefix("+"), half),
     )
 
 
-def warnings(rows: Sequence[MethodRow]) -> list[str]:
-    """Why a reader should look at the replicates, a line each."""
-    return [f"{label}: {words}" for label, one in evidence_of(rows).items() for words in one.warnings]
+def tables(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> list[Shown]:
+    """What the terminal shows of one dataset, backbone and depth: every test, and what stands behind the first ones."""
+    made = behind(rows, kinds=("none", "matched"))
+    below = "\n".join(cautions(rows, protocol))
+    return [table(rows, protocol), *([] if made is None else [terminal_table(made, below=below)])]
 
 
-def tables(rows: Sequence[MethodRow]) -> list[Shown]:
-    """What the terminal shows of one dataset, backbone and depth: both protocols, and what stands behind them."""
-    made = behind(rows)
-    return [table(rows), *([] if made is None else [terminal_table(made, below="\n".join(warnings(rows)))])]
-
-
-def table(rows: Sequence[MethodRow]) -> Shown:
-    """Both protocols side by side in the terminal, for one dataset, backbone and depth, with 95 % intervals.
+def table(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> Shown:
+    """Every test in the terminal, for one dataset, backbone and depth, with 95 % intervals.
 
     >>> table([MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")]).row_count
-    1
+    0
     """
-    cells = [(label, *_both(row)) for label, row in labelled(rows).items()]
-    below = f"{paper_label(rows)}\n{honest_label(rows)}\n{verdict(judged(rows), evidence_of(rows))}"
-    return terminal_table(Table(title(rows), BOTH, cells, left=(0, len(BOTH) - 1)), STYLES, below)
-
-
-def _both(row: MethodRow) -> tuple[str, ...]:
-    paper = percent(row.paper_protocol.best_test) if row.paper_protocol else NOTHING
-    if (honest := row.honest) is None:
-        return paper, NOTHING, NOTHING, NOTHING, ""
-    accuracy = plus_minus(percent(honest.mean), honest.low, honest.high)
-    gap = plus_minus(points(honest.difference), honest.difference_low, honest.difference_high)
-    return paper, accuracy, gap, p_value(honest.p_value), honest.outcome or ""
+    cells, last = [], ""
+    for label, kind, one in _lines(rows):
+        again, last = label == last, label
+        mean = plus_minus(percent(one.mean), one.low, one.high)
+        gap = plus_minus(points(one.difference), one.difference_low, one.difference_high)
+        end = (_reference(one), gap, p_value(one.p_value), one.outcome or "")
+        cells.append(("" if again else label, "" if again else mean, SHORT.get(kind, ""), *end))
+    columns = ("method", f"test\n{measured(rows)}", "against", "its", "difference\n(points)", "p", "verdict")
+    fair = any(row.against for row in rows)
+    below = "\n".join(filter(None, (honest_label(rows), LEGEND if fair else "", procedure_words(protocol))))
+    return terminal_table(Table(title(rows), columns, cells, left=(0, 2, 6)), STYLES, below)

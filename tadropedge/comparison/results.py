@@ -1,19 +1,22 @@
 """What a comparison found: one row per method, and apart from them the run that made them; how rows are named.
 
-``results.json`` is ``{"compare": [row, ...], "run": {...}}``. The same rows give the same bytes. Reading checks every
-field and names the wrong one by its place (``results.json: compare[3].honest.mean must be a number, got 'high'``);
-writing checks in the same way, so no file is written that cannot be read.
+``results.json`` is ``{"advice": {...}, "protocol": {...}, "compare": [row, ...], "run": {...}}``; files of version 0.1
+have neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one
+by its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so
+no file is written that cannot be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
 from tadropedge.atomic import write_atomic
 from tadropedge.comparison.evidence import Evidence
+from tadropedge.comparison.judging import Against
+from tadropedge.comparison.procedure import Simulated
 from tadropedge.comparison.statistics import Honest
 from tadropedge.errors import TadropedgeError
 from tadropedge.publish.tables import csv_bytes
@@ -57,7 +60,9 @@ class KeepProbPoint:
 class MethodRow:
     """One method on one dataset with one backbone, under both protocols; ``settings`` were chosen on validation.
 
-    ``evidence`` stands behind the verdict; rows of version 0.1, which were decided by a t-test, have none.
+    ``against`` holds its tests: not dropping (``none``), DropEdge tuned (``dropedge``) and DropEdge at the same budget
+    (``budget``). ``trial`` is the number of the chosen trial, and ``unconverged`` counts the runs whose validation loss
+    was still falling at the end. Rows of version 0.1 have one test instead, in ``honest``, and no ``evidence``.
     """
 
     dataset: str
@@ -67,18 +72,66 @@ class MethodRow:
     laplacian: str | None = None
     paper_protocol: PaperProtocol | None = None
     honest: Honest | None = None
+    against: Mapping[str, Against] = field(default_factory=dict)
     evidence: Evidence | None = None
+    measure: str | None = None  # None: accuracy
+    trial: Count | None = None
+    unconverged: Count | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     convergence: Convergence | None = None
     by_keep_prob: Sequence[KeepProbPoint] = ()
 
+    @property
+    def tests(self) -> dict[str, Against]:
+        """What the method was judged against; that of version 0.1 as a test of its own kind."""
+        if self.against or self.honest is None or self.honest.difference is None:
+            return dict(self.against)
+        return {"matched": Against(**vars(self.honest), reference="dropedge", evidence=self.evidence)}
+
+
+# Members of a row that older versions did not write: left out where they say nothing.
+YOUNGER = ("against", "evidence", "measure", "trial", "unconverged")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """How methods were tuned and judged, and how often this procedure errs.
+
+    ``shared`` says what choosing and judging have in common, ``disjoint`` whether that is nothing, and ``judge_splits``
+    how many different splits the replicates have. ``simulated``: the whole procedure without any effect.
+    """
+
+    trials: Count
+    choose_splits: Count
+    seeds: Count
+    judge_splits: Count
+    epochs: Count
+    shared: str
+    disjoint: bool
+    simulated: Simulated | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What to ``use`` with which ``settings``; the ``words`` say it, what it gains, and what adaptive dropping adds."""
+
+    words: str
+    use: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+
 
 @dataclass(frozen=True)
 class Results:
-    """All rows of a comparison, and what depends on the run alone: seconds, commit, machine, versions, command."""
+    """All rows of a comparison, and what depends on the run alone: seconds, commit, machine, versions, command.
+
+    ``advice`` and ``protocol`` are ``None`` in results of version 0.1.
+    """
 
     rows: Sequence[MethodRow]
     run: Mapping[str, object] = field(default_factory=dict)
+    _: KW_ONLY
+    advice: Advice | None = None
+    protocol: Protocol | None = None
 
 
 def grouped(rows: Iterable[MethodRow]) -> list[list[MethodRow]]:
@@ -123,14 +176,27 @@ def title(rows: Sequence[MethodRow]) -> str:
     return f"{rows[0].dataset}, {rows[0].backbone} with {counted(rows[0].layers, 'layer')}" if rows else ""
 
 
-def paper_label(rows: Iterable[MethodRow]) -> str:
+MEASURED = {None: "accuracy", "roc-auc": "ROC AUC", "macro-f1": "macro F1"}
+
+
+def measured(rows: Sequence[MethodRow]) -> str:
+    """What was measured, in words.
+
+    >>> measured([]), measured([MethodRow(dataset="a", backbone="gcn", layers=2, method="cdf", measure="roc-auc")])
+    ('accuracy', 'ROC AUC')
+    """
+    name = rows[0].measure if rows else None
+    return MEASURED.get(name, str(name))
+
+
+def paper_label(rows: Sequence[MethodRow]) -> str:
     """The name of the first protocol, with its number of trials.
 
     >>> paper_label([])
     'paper protocol (best test accuracy of the trials)'
     """
     trials = {row.paper_protocol.trials for row in rows if row.paper_protocol}
-    return f"paper protocol (best test accuracy of {counted(trials, 'trial') if trials else 'the trials'})"
+    return f"paper protocol (best test {measured(rows)} of {counted(trials, 'trial') if trials else 'the trials'})"
 
 
 def honest_label(rows: Iterable[MethodRow]) -> str:
@@ -144,6 +210,8 @@ def honest_label(rows: Iterable[MethodRow]) -> str:
 class _Document:
     compare: tuple[MethodRow, ...]
     run: Mapping[str, object] = field(default_factory=dict)
+    advice: Advice | None = None
+    protocol: Protocol | None = None
 
     def __post_init__(self) -> None:
         seen: dict[tuple[object, ...], int] = {}
@@ -155,17 +223,18 @@ class _Document:
 
 
 def as_document(results: Results) -> dict[str, object]:
-    """``results`` as plain JSON values; a number that is not finite becomes ``None``.
+    """``results`` as plain JSON values, the advice first; a number that is not finite becomes ``None``.
 
     >>> row = MethodRow(dataset="cora", backbone="gcn", layers=2, method="cdf")
     >>> as_document(Results([row]))["compare"][0]["layers"]
     2
     """
     rows = [
-        {name: part for name, part in row.items() if part is not None or name != "evidence"}  # as older versions wrote
+        {name: part for name, part in row.items() if name not in YOUNGER or part not in (None, {})}
         for row in plain(results.rows)
     ]
-    return {"compare": rows, "run": plain(results.run)}
+    front = {"advice": plain(results.advice), "protocol": plain(results.protocol)}
+    return {name: part for name, part in front.items() if part} | {"compare": rows, "run": plain(results.run)}
 
 
 def parse(document: object, name: str = "results") -> Results:
@@ -176,7 +245,7 @@ def parse(document: object, name: str = "results") -> Results:
     tadropedge.errors.TadropedgeError: results: compare[0].layers must be a whole number, got 'two'
     """
     found = build(_Document, document, f"{name}:")
-    return Results(found.compare, found.run)
+    return Results(found.compare, found.run, advice=found.advice, protocol=found.protocol)
 
 
 def read_results(path: str | Path) -> Results:
@@ -194,23 +263,36 @@ def write_results(results: Results, path: str | Path) -> Path:
 def write_csv(results: Results, path: str | Path) -> Path:
     """Write the rows as a flat table, without their curves and settings; what is not known stays empty.
 
-    Where no row has evidence there are no columns for it.
+    Where no row has evidence, or tests, there are no columns for them.
     """
     rows = parse(as_document(results), Path(path).name).rows
-    parts: dict[str, list[str]] = {"honest": [member.name for member in fields(Honest)]}
-    if any(row.evidence for row in rows):
-        parts["evidence"] = [member.name for member in fields(Evidence) if member.name != "differences"]
-    columns = [*NAMED_BY, "paper_best_test", "paper_trials"]
-    columns += [f"{part}_{name}" for part, names in parts.items() for name in names]
-    lines = (
-        [
-            *(getattr(row, name) for name in NAMED_BY),
-            *(astuple(row.paper_protocol) if row.paper_protocol else (None, None)),
-            *(_cell(getattr(getattr(row, part), name, None)) for part, names in parts.items() for name in names),
-        ]
-        for row in rows
-    )
-    return write_atomic(Path(path), csv_bytes(columns, lines))
+    lines = [dict(_cells(row)) for row in rows]
+    columns = list(dict.fromkeys(name for line in lines for name in line)) or [*NAMED_BY, *PAPER, *HONEST]
+    return write_atomic(Path(path), csv_bytes(columns, ([line.get(name) for name in columns] for line in lines)))
+
+
+PAPER = ("paper_best_test", "paper_trials")
+HONEST = tuple(f"honest_{member.name}" for member in fields(Honest))
+NESTED = ("evidence", "settings")  # of a test: its evidence has columns of its own
+
+
+def _cells(row: MethodRow) -> Iterator[tuple[str, object]]:
+    """The columns of a row with what stands in them."""
+    yield from ((name, getattr(row, name)) for name in NAMED_BY)
+    yield from zip(PAPER, astuple(row.paper_protocol) if row.paper_protocol else (None, None), strict=True)
+    yield from ((f"honest_{one.name}", getattr(row.honest, one.name, None)) for one in fields(Honest))
+    yield from _evidence("evidence", row.evidence)
+    for kind, test in row.against.items():
+        yield from (
+            (f"{kind}_{one.name}", getattr(test, one.name)) for one in fields(Against) if one.name not in NESTED
+        )
+        yield from _evidence(f"{kind}_evidence", test.evidence)
+
+
+def _evidence(front: str, evidence: Evidence | None) -> Iterator[tuple[str, object]]:
+    if evidence is not None:
+        names = [member.name for member in fields(Evidence) if member.name != "differences"]
+        yield from ((f"{front}_{name}", _cell(getattr(evidence, name))) for name in names)
 
 
 def _cell(value: object) -> object:

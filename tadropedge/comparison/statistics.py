@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from tadropedge.checks import check_function, check_table
 from tadropedge.comparison.evidence import Evidence, gathered
@@ -22,6 +21,7 @@ from tadropedge.comparison.paired import (
     as_floats,
     deciding_p_values,
     differences,
+    half_width,
     holm,
     moments,
     paired_p_values,
@@ -32,7 +32,7 @@ from tadropedge.typed import Count, Share
 
 Array = npt.NDArray[np.float64]
 Accuracies = Sequence[float] | Array
-Test = Callable[[Array, Array], Array]  # from values and references [S] to a p-value
+Test = Callable[..., Array]  # from values and references [S] to a p-value
 
 LEVEL = 0.95  # of every interval
 MEANS, DIFFERENCES = ("mean", "low", "high"), ("difference", "difference_low", "difference_high", "p_value")
@@ -82,18 +82,23 @@ class Honest:
                 raise TadropedgeError(f"must give {', '.join(group)} or none of them, but lacks {', '.join(lacking)}")
 
     @property
+    def threshold(self) -> float:
+        """The largest p-value that decides."""
+        return ALPHA
+
+    @property
     def outcome(self) -> str | None:
         """``"better"``, ``"worse"`` or ``"undecided"``; ``"failed"``; ``None``: compared with nothing."""
         if self.mean is None:
             return "failed"
         if self.difference is None or self.p_value is None:
             return None
-        if self.p_value > ALPHA:
+        if self.p_value > self.threshold:
             return "undecided"
         return "better" if self.difference > 0 else "worse"
 
     def gap(self, signed: bool = False) -> str:
-        """The difference to DropEdge in a sentence, such as ``0.12 ± 0.08 points``."""
+        """The difference in a sentence, such as ``0.12 ± 0.08 points``."""
         return gap(self.difference, self.difference_low, self.difference_high, signed)
 
 
@@ -104,11 +109,16 @@ def mean_interval(values: Accuracies) -> Interval:
     >>> round(interval.low, 6), round(interval.mean, 6), round(interval.high, 6), interval.count
     (0.770317, 0.82, 0.869683, 3)
     """
-    counts, means, errors = moments(_vector("values", values))
-    count, mean, error = int(counts), float(means), float(errors)
+    return _interval(_vector("values", values), None)
+
+
+def _interval(values: Array, shifts: Array | None) -> Interval:
+    """The same, as wide as the luck of choosing settings makes it, which may have moved the mean by ``shifts``."""
+    counts, means, _ = moments(values)
+    count, mean = int(counts), float(means)
     if count < 2:
         raise TadropedgeError(f"an interval needs at least 2 finished replicates, got {count}")
-    half = stdtrit(count - 1, (1 + LEVEL) / 2).item() * error
+    half = half_width(values, shifts, LEVEL)
     return Interval(mean=mean, low=mean - half, high=mean + half, count=count)
 
 
@@ -144,19 +154,20 @@ def honest_rows(
     """
     arrays, references = _checked(accuracy, reference)
     check_function("test", test, "test(values [S], reference [S]) -> a p-value", arguments=2)
-    rows = {method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()}
-    tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
-    for method, p_value in zip(tested, holm(list(tested.values())), strict=True):
-        rows[method] = replace(rows[method], p_value=float(p_value))
+    rows = _corrected({method: _uncorrected(values, references.get(method), test) for method, values in arrays.items()})
     return {method: replace(row, verdict=sentence(method, row)) for method, row in rows.items()}
 
 
 def judge(
-    accuracy: Mapping[str, Accuracies], reference: Mapping[str, Accuracies]
+    accuracy: Mapping[str, Accuracies],
+    reference: Mapping[str, Accuracies],
+    shifts: Mapping[str, Array] | None = None,
 ) -> tuple[dict[str, Honest], dict[str, Evidence]]:
     r"""The rows of a comparison and the evidence behind them: decided by three tests that must agree.
 
     The tests are those of ``paired.deciding_p_values``: together they also hold where differences are skewed or tied.
+    ``shifts[method] [B]`` are those by which the luck of choosing settings may have moved its difference
+    (``selection.between``): they widen the interval and raise the p-values.
 
     >>> gains = [0.010, 0.012, 0.008, 0.011, 0.009, 0.010, 0.012, 0.008, 0.011, 0.009]
     >>> rows, evidence = judge({"cdf": [0.8 + gain for gain in gains]}, {"cdf": [0.8] * 10})
@@ -165,13 +176,25 @@ def judge(
     these 10 replicates cannot exclude a collapse in up to 26 % of runs
     """
     arrays, references = _checked(accuracy, reference)
-    rows, evidence = honest_rows(arrays, references, deciding_p_values), gathered(arrays, references)
-    for method in evidence:
-        rows[method] = replace(rows[method], verdict=sentence(method, rows[method], evidence[method]))
-    return rows, evidence
+    moved = shifts or {}
+    evidence = gathered(arrays, references, moved)
+    rows = _corrected(
+        {
+            method: _uncorrected(values, references.get(method), deciding_p_values, moved.get(method))
+            for method, values in arrays.items()
+        }
+    )
+    return {name: replace(row, verdict=sentence(name, row, evidence.get(name))) for name, row in rows.items()}, evidence
 
 
-def sentence(method: str, row: Honest, evidence: Evidence | None = None) -> str | None:
+def _corrected(rows: Mapping[str, Honest]) -> dict[str, Honest]:
+    """The rows with their p-values corrected for all that have one."""
+    tested = {method: row.p_value for method, row in rows.items() if row.p_value is not None}
+    corrected = dict(zip(tested, holm(list(tested.values())).tolist(), strict=True))
+    return {method: replace(row, p_value=corrected.get(method)) for method, row in rows.items()}
+
+
+def sentence(method: str, row: Honest, evidence: Evidence | None = None, than: str = "DropEdge") -> str | None:
     """What can be said of one method, or ``None`` where there was nothing to compare it with.
 
     >>> rows = honest_rows({"cdf": [0.83, 0.82, 0.85]}, {"cdf": [0.83, 0.83, 0.84]})
@@ -184,9 +207,9 @@ def sentence(method: str, row: Honest, evidence: Evidence | None = None) -> str 
         case "failed":
             return f"{method} failed in {row.failed} of {row.seeds + row.failed} replicates"
         case "undecided":
-            said = f"{method} cannot be told apart from DropEdge ({row.gap(signed=True)})"
+            said = f"{method} cannot be told apart from {than} ({row.gap(signed=True)})"
         case outcome:
-            said = f"{method} is {outcome} than DropEdge by {row.gap()}"
+            said = f"{method} is {outcome} than {than} by {row.gap()}"
     return "; ".join([said, *_limits({method: row}, {method: evidence} if evidence else {})])
 
 
@@ -235,7 +258,7 @@ def _limits(rows: Mapping[str, Honest], evidence: Mapping[str, Evidence]) -> lis
     return clauses
 
 
-def _uncorrected(values: Array, reference: Array | None, test: Test) -> Honest:
+def _uncorrected(values: Array, reference: Array | None, test: Test, shifts: Array | None = None) -> Honest:
     """The row of one method: over complete pairs, so that its mean and its difference speak of the same replicates."""
     used = ~np.isnan(values) if reference is None else ~(np.isnan(values) | np.isnan(reference))
     count = int(used.sum())
@@ -243,7 +266,8 @@ def _uncorrected(values: Array, reference: Array | None, test: Test) -> Honest:
     numbers = {name: getattr(level, name, None) for name in MEANS}
     gap, p_value = None, None
     if level and reference is not None:
-        gap, p_value = mean_interval(differences(values, reference)), float(test(values, reference))
+        gap = _interval(differences(values, reference), shifts)
+        p_value = float(test(values, reference) if shifts is None else test(values, reference, shifts))
     numbers |= {name: getattr(gap, part, p_value) for name, part in zip(DIFFERENCES, (*MEANS, "p_value"), strict=True)}
     return Honest(**numbers, seeds=count, verdict=None, failed=len(values) - count)
 

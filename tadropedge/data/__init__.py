@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tadropedge.checks import check_path, check_seed, name_or_path
-from tadropedge.data.dataset import Dataset, Split, random_split, shuffled_split
+from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
+from tadropedge.data.splits import Given, OfSizes, PerClass, Split, check_sizes, random_split, shuffled_split
 from tadropedge.data.synthetic import load_clusters, load_karate
-from tadropedge.errors import lookup
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.memory import within_memory
 from tadropedge.registry import DATASETS
 
 __all__ = [
     "DATASETS",
     "Dataset",
+    "Given",
+    "OfSizes",
+    "PerClass",
     "SourceLocalization",
     "Split",
     "bayes_accuracy",
@@ -37,12 +42,18 @@ __all__ = [
 
 
 def load_dataset(
-    name: str | Path, root: str | Path | None = None, split: str | None = None, seed: int = 0, **options: Any
+    name: str | Path,
+    root: str | Path | None = None,
+    split: str | None = None,
+    seed: int = 0,
+    *,
+    split_sizes: tuple[int, int, int] | None = None,
+    **options: Any,
 ) -> Dataset:
     """Load a dataset by name (one of ``DATASETS``), or a user's own by the path of its file.
 
     ``root`` is the folder with downloaded files, ``split`` the kind of split (``None`` for the default), ``options``
-    whatever else the loader takes.
+    whatever else the loader takes. ``split_sizes`` (train, val, test) draws a split of these sizes instead.
 
     >>> load_dataset("karate", seed=2).split
     Split(train=8, val=10, test=16)
@@ -55,10 +66,25 @@ source-localization, karate, clusters (did you mean 'karate'?)
     seed = check_seed(seed)  # also where the dataset has no use for it
     root = None if root is None else check_path("root", root)
     loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
+    sizes = None if split_sizes is None else OfSizes(*check_sizes("split_sizes", split_sizes), seed=seed)
+    if sizes is not None and (split is not None or "per_class" in options):
+        other = "per_class" if split is None else f"split={split!r}"
+        raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
     taken = inspect.signature(loader).parameters
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}
     for key in options:
         lookup(f"option of {name}", key, taken)
     # Datasets that need no files have no use for the folder, and no quarrel with it.
     with within_memory(f"the dataset {name}"):
-        return loader(**options, **({"root": root} if "root" in taken else {}))
+        dataset = loader(**options, **({"root": root} if "root" in taken else {}))
+        return dataset if sizes is None else _resized(dataset, sizes, seed)
+
+
+def _resized(dataset: Dataset, sizes: OfSizes, seed: int) -> Dataset:
+    """The same data with a split of given sizes."""
+    if dataset.level != "node":
+        raise TadropedgeError(
+            f"split_sizes are for node-level data, and {dataset.name} is a {dataset.level}-level task: give its loader "
+            "sizes"
+        )
+    return replace(dataset, split=sizes.split(dataset.labels, seed).to(dataset.device), drawn=sizes)

@@ -6,11 +6,13 @@ The arrays of an ``.npz`` file:
   ``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``, or as ``scipy.sparse.save_npz`` names its parts;
 * ``x [N, F]``, or its CSR parts ``x_data``, ``x_indices``, ``x_indptr``, ``x_shape``, which stay sparse;
 * ``y [N]``: whole numbers, 0 … C − 1, and −1 for nodes without a label;
-* optional ``train``, ``val`` and ``test``: node indices, or boolean masks ``[N]``.
+* optional ``train``, ``val`` and ``test``: node indices, or boolean masks ``[N]``; of K splits at once index columns
+  ``[n, K]`` or masks ``[N, K]`` or ``[K, N]``, where a part of one axis is shared by all K.
 
 A table of nodes is described in :mod:`tadropedge.data.tables`. A saved PyTorch Geometric ``Data`` (``.pt``) has
-``edge_index``, ``x``, ``y`` and optional ``edge_weight``, ``train_mask``, ``val_mask`` and ``test_mask``. Nothing is
-unpickled but tensors and the classes that make up a ``Data``: a hostile file cannot run code.
+``edge_index``, ``x``, ``y`` and optional ``edge_weight``, ``train_mask``, ``val_mask`` and ``test_mask``, of one split
+or of several as above. Nothing is unpickled but tensors and the classes that make up a ``Data``: a hostile file cannot
+run code.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,9 @@ from torch import Tensor
 
 from tadropedge.arrays import checked_parts, plain_array, whole_numbers
 from tadropedge.checks import check_flag, check_integer, check_path
-from tadropedge.data.dataset import PARTS, Dataset, Split, num_classes, random_split
+from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
+from tadropedge.data.splits import PARTS, Drawn, Given, PerClass, Split, num_classes, way_of
 from tadropedge.data.tables import read_table
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
@@ -47,12 +50,12 @@ PLAIN_TYPES |= {torch.float16, torch.float32, torch.float64}
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """A graph, features ``[N, F]``, labels ``[N]``; ``split`` and ``class_names`` where the file has them."""
+    """A graph, features ``[N, F]``, labels ``[N]``; ``splits`` and ``class_names`` where the file has them."""
 
     graph: Graph
     features: Tensor
     labels: Tensor
-    split: Split | None = None
+    splits: tuple[Split, ...] = ()
     class_names: tuple[str, ...] | None = None
 
 
@@ -68,9 +71,10 @@ def load_file(
 ) -> Dataset:
     """Load a user's own node-level data: ``.npz``, ``.pt``, or an edge list with a table of ``nodes``.
 
-    ``split``: ``"file"``, the file's own; ``"random"``, ``per_class`` labels per class, and of the rest a third, at
-    most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first where there is one, else
-    the second. ``normalize`` divides each row of features by its sum. ``header`` says whether ``nodes`` has one.
+    ``split``: ``"file"``, the file's own, or the first of them; ``"random"``, ``per_class`` labels per class, and of
+    the rest a third, at most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first
+    where there is one, else the second. ``normalize`` divides each row of features by its sum. ``header`` says whether
+    ``nodes`` has one.
     """
     path = existing(check_path("path", path))
     nodes = None if nodes is None else check_path("nodes", nodes)
@@ -81,16 +85,19 @@ def load_file(
         lookup("split", split, {"file": None, "random": None})
     try:
         contents = _contents(path, nodes, header)
-        return Dataset(
+        own, drawn = _split(contents, split, per_class, seed)
+        dataset = Dataset(
             name=path.name.partition(".")[0],
             graph=contents.graph,
             features=row_normalized(contents.features) if normalize else contents.features,
             labels=contents.labels,
             num_classes=num_classes(contents.labels),
             level="node",
-            split=_split(contents, split, per_class, seed),
+            split=own,
+            drawn=drawn,
             class_names=contents.class_names,
         )
+        return dataset if drawn is not None else replace(dataset, drawn=way_of(own, dataset.labels, seed=seed))
     except TadropedgeError as error:  # say which file it was, unless that is said
         text = str(error)
         named = any(Path(file).name in text for file in (path, nodes) if file is not None)
@@ -109,15 +116,17 @@ def _contents(path: Path, nodes: str | Path | None, header: bool | None) -> Cont
     return Contents(graph=graph, features=features, labels=labels, class_names=table.class_names)
 
 
-def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> Split:
-    if contents.split is not None and split != "random":
-        return contents.split
+def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> tuple[Split, Drawn | None]:
+    """The dataset's own split, and how others are drawn; ``None``: as it shows."""
+    if contents.splits and split != "random":
+        return contents.splits[0], Given(contents.splits) if len(contents.splits) > 1 else None
     if split == "file":
         raise TadropedgeError("the file has no split: expected train, val and test")
     labelled = contents.labels[contents.labels >= 0]
     rest = labelled.numel() - per_class * labelled.unique().numel()
     num_val = min(NUM_VAL, max(1, rest // 3))
-    return random_split(contents.labels, per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
+    drawn = PerClass(per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
+    return drawn.split(contents.labels, seed), drawn
 
 
 def _read_arrays(path: Path) -> Contents:
@@ -149,41 +158,60 @@ def _from_arrays(arrays: Mapping[str, Any], graph: Callable[[int], Graph], suffi
         graph=graph(nodes),
         features=features,
         labels=torch.from_numpy(labels.copy()),
-        split=own_split({name + suffix: arrays.get(name + suffix) for name in PARTS}, nodes),
+        splits=own_splits({name + suffix: arrays.get(name + suffix) for name in PARTS}, nodes),
     )
 
 
-def own_split(parts: Mapping[str, Any], num_nodes: int) -> Split | None:
-    """The file's own split: index lists or masks ``[N]`` for train, val and test in this order, or ``None`` thrice.
+def own_splits(parts: Mapping[str, Any], num_nodes: int) -> tuple[Split, ...]:
+    """The file's own splits: index lists or masks for train, val and test in this order, or ``None`` thrice.
 
-    >>> own_split({"train": [True, False, True, False], "val": [1], "test": [3]}, num_nodes=4).train.tolist()
-    [0, 2]
-    >>> own_split({"train": [0, 1], "val": [2], "test": None}, num_nodes=4)
+    >>> [split.train.tolist() for split in own_splits({"train": [[0, 1], [2, 3]], "val": [4], "test": [5]}, 6)]
+    [[0, 2], [1, 3]]
+    >>> own_splits({"train": [0, 1], "val": [2], "test": None}, num_nodes=4)
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: the split is not whole: there is no test
     """
     absent = [name for name, part in parts.items() if part is None]
     if len(absent) == len(parts):
-        return None
+        return ()
     if absent:
         raise TadropedgeError(f"the split is not whole: there is no {' and no '.join(absent)}")
-    return Split(*(_indices(name, part, num_nodes) for name, part in parts.items()))
+    columns = {name: _columns(name, part, num_nodes) for name, part in parts.items()}
+    counts = {name: len(listed) for name, listed in columns.items()}
+    count = max(counts.values())
+    if set(counts.values()) - {1, count}:
+        told = ", ".join(f"{name} of {number}" for name, number in counts.items())
+        raise TadropedgeError(f"train, val and test must be of the same number of splits, got {told}")
+    return tuple(Split(*(listed[place % len(listed)] for listed in columns.values())) for place in range(count))
 
 
-def _indices(name: str, part: Any, num_nodes: int) -> Tensor:
+def _columns(name: str, part: Any, num_nodes: int) -> list[Tensor]:
+    """The indices of one part in each split: columns of indices ``[n, K]``, or masks ``[N, K]`` or ``[K, N]``."""
+    table = _table(name, part)
+    if table.dtype != torch.bool:
+        if table.dim() != 2 or not table.shape[1]:
+            return [table.long()]  # a Split refuses what is no list of indices
+        return list(table.long().unbind(dim=1))
+    masks = table[:, None] if table.dim() == 1 else table
+    if masks.dim() == 2 and masks.shape[0] != num_nodes:
+        masks = masks.T
+    if masks.dim() != 2 or masks.shape[0] != num_nodes or not masks.shape[1]:
+        raise TadropedgeError(
+            f"{name} is a mask of shape {list(table.shape)}: expected [{num_nodes}], or [{num_nodes}, K] for K splits"
+        )
+    return [mask.nonzero()[:, 0] for mask in masks.unbind(dim=1)]
+
+
+def _table(name: str, part: Any) -> Tensor:
     try:
-        indices = part if isinstance(part, Tensor) else torch.as_tensor(plain_array(part, name))
+        table = part if isinstance(part, Tensor) else torch.as_tensor(plain_array(part, name))
     except TadropedgeError:
         raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise TadropedgeError(f"{name} must be node indices or a mask, got {type(part).__name__}") from error
-    if indices.is_floating_point() or indices.is_complex():
-        raise TadropedgeError(f"{name} must be node indices or a mask, got {indices.dtype}")
-    if indices.dtype != torch.bool:
-        return indices.long()
-    if list(indices.shape) != [num_nodes]:
-        raise TadropedgeError(f"{name} is a mask of shape {list(indices.shape)}: expected [{num_nodes}]")
-    return indices.nonzero()[:, 0]
+    if table.is_floating_point() or table.is_complex():
+        raise TadropedgeError(f"{name} must be node indices or a mask, got {table.dtype}")
+    return table
 
 
 def _read_saved(path: Path) -> Contents:

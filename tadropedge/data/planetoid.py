@@ -23,9 +23,10 @@ import torch
 from torch import Tensor
 
 from tadropedge.checks import check_flag, check_integer, check_path
-from tadropedge.data.dataset import Dataset, Split, random_split
+from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
+from tadropedge.data.splits import OfSizes, PerClass, Split, way_of
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import existing, read_bytes
 from tadropedge.graph import Graph
@@ -34,7 +35,7 @@ from tadropedge.progress import Progress
 NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 GAMMA = {"Cora": 1e-2, "CiteSeer": 1e-2, "PubMed": 1e-3}  # the paper searches γ around these
 FILES = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-NUM_VAL = 500
+NUM_VAL, NUM_TEST = 500, 1000
 # SHA-256 of the files one after the other. PyTorch Geometric's downloader does not verify the server's certificate.
 CHECKSUMS = {
     "Cora": "0ce1f9117972bdd087a19062d3decca8abfdfef042468c282c2b977642e057dd",
@@ -71,6 +72,12 @@ def load_planetoid(
     _fetch(folder, list(paths.values()))
     files = _read(paths)
     features, labels = _features(files), _labels(files)
+    if split == "random":
+        drawn: PerClass | OfSizes = PerClass(per_class, NUM_VAL, NUM_TEST, seed=seed)
+        own = drawn.split(labels, seed)
+    else:
+        own = _published(files, split)
+        drawn = OfSizes(*own.sizes, seed=seed) if split == "full" else way_of(own, labels, seed=seed)
     return Dataset(
         name=folder.lower(),
         graph=files.graph,
@@ -78,7 +85,8 @@ def load_planetoid(
         labels=labels,
         num_classes=files.ally.shape[1],
         level="node",
-        split=random_split(labels, per_class, seed=seed) if split == "random" else _published(files, split),
+        split=own,
+        drawn=drawn,
         gamma=GAMMA[folder],
     )
 

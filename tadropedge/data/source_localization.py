@@ -18,7 +18,8 @@ import torch
 from scipy.spatial.distance import cdist
 
 from tadropedge.checks import check_integer, check_number, check_numbers, check_seed, settle
-from tadropedge.data.dataset import Dataset, Split, check_sizes
+from tadropedge.data.dataset import Dataset
+from tadropedge.data.splits import OfSizes, Split, check_sizes
 from tadropedge.data.synthetic import MOST_NOISE, PAIR_BYTES, connected_block_model
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
@@ -125,6 +126,7 @@ class SourceLocalization:
             num_classes=self.communities,
             level="graph",
             split=Split(*torch.arange(len(source)).split(list(self.sizes))),
+            drawn=OfSizes(*self.sizes, seed=self.seed),
         )
 
     def posterior(self, signals: Array) -> Array:

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import torch
 
 from tadropedge.checks import check_integer, check_number, check_seed
-from tadropedge.data.dataset import Dataset, random_split
+from tadropedge.data.dataset import Dataset
+from tadropedge.data.splits import PerClass
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.memory import check_memory
@@ -36,7 +37,7 @@ def load_karate(seed: int = 0) -> Dataset:
     """
     arcs = [(one, int(friend)) for one, friends in enumerate(FRIENDS.split("/")) for friend in friends.split()]
     labels = torch.tensor([int(digit) for digit in COMMUNITIES])
-    split = random_split(labels, per_class=2, num_val=10, num_test=16, seed=seed)
+    drawn = PerClass(2, num_val=10, num_test=16, seed=seed)
     return Dataset(
         "karate",
         Graph.from_edge_index(np.array(arcs).T),
@@ -44,7 +45,8 @@ def load_karate(seed: int = 0) -> Dataset:
         labels,
         num_classes=4,
         level="node",
-        split=split,
+        split=drawn.split(labels, seed),
+        drawn=drawn,
     )
 
 
@@ -88,9 +90,16 @@ def load_clusters(
     values = centres[label] + noise * random.standard_normal((len(label), features))
     rest = clusters * (nodes - per_class)
     labels = torch.from_numpy(label)
-    split = random_split(labels, per_class, rest // 3, rest - rest // 3, seed=seed)
+    drawn = PerClass(per_class, rest // 3, rest - rest // 3, seed=seed)
     return Dataset(
-        "clusters", graph, torch.from_numpy(values).float(), labels, num_classes=clusters, level="node", split=split
+        "clusters",
+        graph,
+        torch.from_numpy(values).float(),
+        labels,
+        num_classes=clusters,
+        level="node",
+        split=drawn.split(labels, seed),
+        drawn=drawn,
     )
 
 

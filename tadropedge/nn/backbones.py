@@ -27,6 +27,9 @@ DROPEDGE_SPACE: Mapping[str, Any] = {
     "keep_prob": {"uniform": [0.05, 0.95], "step": 0.05},
     "normalization": ["gcn", "first-order", "gcn-residual", "random-walk"],
 }
+# With their learning rates, validation loss often still falls when training ends: on Cora, two layers, in 14 of 17 of
+# the recorded trainings with 0.001, and in 1 of 17 with 0.008 to 0.010.
+DEFAULT_SPACE: Mapping[str, Any] = {**DROPEDGE_SPACE, "learning_rate": [0.005, 0.01, 0.02, 0.05]}
 
 
 class GCN(Network):
@@ -38,7 +41,7 @@ class GCN(Network):
         "batch_norm": Setting(False),
     }
     shared = ("self_weight", "batch_norm")
-    space = {**DROPEDGE_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
+    space = {**DEFAULT_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
     joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
 
     def __init__(self, problem: Problem) -> None:

@@ -16,7 +16,8 @@ from tadropedge.memory import check_memory
 from tadropedge.method import Method
 from tadropedge.provenance import commit
 from tadropedge.search.claims import PAUSE, Claims
-from tadropedge.search.space import Spaces, check_spaces, space_for, trial
+from tadropedge.search.entrants import Entrant
+from tadropedge.search.space import Spaces, check_spaces
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
 
@@ -51,21 +52,56 @@ def run_search(
 
     Ctrl-C and SIGTERM wait until a batch that is being written is complete, so no finished trial is lost.
     """
-    names = list(dict.fromkeys(Method.of(method).name for method in check_list("methods", methods, "methods")))
+    names = dict.fromkeys(Method.of(method).name for method in check_list("methods", methods, "methods"))
     if not names:
         raise TadropedgeError(f"methods are empty: name at least one, got {methods!r}")
-    trials, seed = check_integer("trials", trials, least=1), check_seed(seed)
+    (table,) = run_searches(
+        train, space, [Entrant(method) for method in names], trials, seed, storage,
+        name=name, settings=settings, batch=batch, progress=progress,
+    )  # fmt: skip
+    return table
+
+
+def run_searches(
+    train: Train,
+    space: Spaces,
+    entrants: Sequence[Entrant],
+    trials: int,
+    seed: int,
+    storage: Storage,
+    *,
+    splits: int = 1,
+    name: str = "search",
+    settings: Mapping[str, object] | None = None,
+    batch: int = BATCH,
+    progress: Progress | None = None,
+) -> list[Table]:
+    """The same for ``entrants``, by their names, on each of the splits 0 … ``splits`` − 1: one table for each split.
+
+    The study of an entrant on split 0 is called ``NAME/PLACE``, on split k ``NAME/PLACE/split-k``.
+    """
+    trials, seed, splits = check_integer("trials", trials, 1), check_seed(seed), check_integer("splits", splits, 1)
     check_work(train, space, name, settings, batch, progress)
-    check_jobs(trials * len(names))
-    fingerprint = {"seed": seed, **(settings or {})}
+    check_jobs(trials * splits * len(entrants))
     with opened(storage) as base:
-        ledgers = [
-            Ledger(base, f"{name}/search/{method}", method, space_for(space, method), fingerprint) for method in names
+
+        def ledger(entrant: Entrant, split: int) -> Ledger:
+            place = f"{name}/{entrant.place}" + (f"/split-{split}" if split else "")
+            fingerprint = {"seed": seed, **(settings or {}), **entrant.settings}
+            return Ledger(base, place, entrant.method, entrant.space(space), fingerprint)
+
+        ledgers = {(entrant, split): ledger(entrant, split) for split in range(splits) for entrant in entrants}
+        # Index by index, so that an interrupted search has tried the same settings everywhere.
+        jobs = [
+            Job(one, i, entrant.trial(one.space, seed, i, split))
+            for i in range(trials)
+            for (entrant, split), one in ledgers.items()
         ]
-        # Index by index, so that an interrupted search has tried the same settings with every method.
-        jobs = [Job(one, i, trial(one.space, seed, i, one.method)) for i in range(trials) for one in ledgers]
         run_jobs(train, jobs, batch=batch, progress=progress)
-    return {ledger.method: [ledger.finished[i] for i in range(trials)] for ledger in ledgers}
+    return [
+        {entrant.name: [ledgers[entrant, split].finished[i] for i in range(trials)] for entrant in entrants}
+        for split in range(splits)
+    ]
 
 
 def check_jobs(count: int) -> None:

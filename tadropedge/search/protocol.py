@@ -9,11 +9,12 @@ its reference: DropEdge with that method's settings, at the same expected number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import optuna
 
 from tadropedge.checks import (
     as_number,
@@ -28,7 +29,7 @@ from tadropedge.checks import (
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.method import Method
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, check_work, run_jobs
-from tadropedge.search.space import Spaces, replicate_seed, space_for
+from tadropedge.search.space import Space, Spaces, replicate_seed, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Trial
 
@@ -64,12 +65,30 @@ class Replicates:
 
 def paper(table: Table) -> dict[str, Finished]:
     """The trial of best test accuracy of each method; ties go to the first."""
-    return _first(table, lambda row: (-row.test_accuracy, row.index))
+    return {
+        method: _first(method, [rows], lambda same: (-same[0].test_accuracy, same[0].index))
+        for method, rows in check_finished(table).items()
+    }
 
 
-def choose(table: Table) -> dict[str, Finished]:
-    """The trial of best validation accuracy of each method; ties go to the lowest validation loss, then the first."""
-    return _first(table, lambda row: (-row.val_accuracy, row.val_loss, row.index))
+def choose(table: Table, *more: Table) -> dict[str, Finished]:
+    """The trial of best validation score of each method; ties go to the lowest validation loss, then the first.
+
+    With ``more`` tables, the same trials on other splits, means over all of them decide, and a trial that failed on
+    any of them is out. What is returned are rows of the first table.
+    """
+    for one in (table, *more):
+        check_finished(one)
+    return {method: best([rows, *(_same(one, method, rows) for one in more)], method) for method, rows in table.items()}
+
+
+def best(searched: Sequence[Sequence[Finished]], name: str) -> Finished:
+    """The first split's row of the trial that is best over all of ``searched [K][trials]``, as in :func:`choose`."""
+
+    def order(same: Sequence[Finished]) -> tuple[float, ...]:
+        return -_mean(row.val_score for row in same), _mean(row.val_loss for row in same), same[0].index
+
+    return _first(name, searched, order)
 
 
 def honest(
@@ -103,30 +122,70 @@ def honest(
     check_jobs(2 * len(chosen) * check_integer("replicates", replicates, least=1))
     numbers = _splits(replicates, splits)
     check_work(train, space, name, settings, batch, progress)
-    check_function("kept_share", kept_share, SHARE)
     seed, curves = check_seed(seed), check_flag("curves", curves)
-    shares = {
-        method: _share(ask("kept_share", SHARE, kept_share, row.trial), row.trial)
-        for method, row in chosen.items()
-        if adaptive(method)
+    shares = kept_shares(kept_share, {method: row.trial for method, row in chosen.items()})
+
+    def settled(kind: str, method: str, trial: Trial) -> Settled:
+        return Settled(f"{kind}/{method}/trial-{chosen[method].index}", trial, space_for(space, method))
+
+    runs = {method: settled("honest", method, row.trial) for method, row in chosen.items()}
+    references = {
+        method: settled("reference", method, reference(chosen[method].trial, share)) for method, share in shares.items()
     }
     with opened(storage) as base:
+        ours, theirs = retrained(
+            train, [runs, references], numbers, seed, base,
+            name=name, settings=settings, batch=batch, progress=progress, curves=curves,
+        )  # fmt: skip
+    return Replicates(chosen, shares, ours, theirs)
 
-        def jobs(kind: str, method: str, settled: Trial) -> list[Job]:
-            place = f"{name}/{kind}/{method}/trial-{chosen[method].index}"
-            fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": settled.keep_ratio}
-            ledger = Ledger(base, place, settled.method, space_for(space, method), fingerprint)
-            return [Job(ledger, s, replicate(settled, seed, s, split)) for s, split in enumerate(numbers)]
 
-        runs = {method: jobs("honest", method, row.trial) for method, row in chosen.items()}
-        references = {
-            method: jobs("reference", method, reference(chosen[method].trial, share))
-            for method, share in shares.items()
-        }
-        # Replicate by replicate, so that an interrupted run holds whole pairs.
-        everything = [job for group in zip(*runs.values(), *references.values(), strict=True) for job in group]
-        run_jobs(train, everything, batch=batch, progress=progress, curves=curves)
-    return Replicates(chosen, shares, _finished(runs), _finished(references))
+@dataclass(frozen=True)
+class Settled:
+    """Settings that were chosen and are retrained: their ``place`` among the studies, a trial, the space it is from."""
+
+    place: str
+    trial: Trial
+    space: Space
+
+
+def retrained(
+    train: Train,
+    groups: Sequence[Mapping[str, Settled]],
+    splits: Sequence[int],
+    seed: int,
+    storage: optuna.storages.BaseStorage,
+    *,
+    name: str,
+    settings: Mapping[str, object] | None,
+    batch: int,
+    progress: Progress | None,
+    curves: bool = True,
+) -> list[Table]:
+    """Train everything in ``groups`` on ``splits``, each with a fresh seed that all share; one table for each group."""
+
+    def jobs(settled: Settled) -> list[Job]:
+        fingerprint = {"seed": seed, **(settings or {}), "keep_ratio": settled.trial.keep_ratio}
+        ledger = Ledger(storage, f"{name}/{settled.place}", settled.trial.method, settled.space, fingerprint)
+        return [Job(ledger, s, replicate(settled.trial, seed, s, split)) for s, split in enumerate(splits)]
+
+    made = [{method: jobs(settled) for method, settled in group.items()} for group in groups]
+    # Replicate by replicate, so that an interrupted run holds whole pairs.
+    everything = [
+        job for paired in zip(*(one for group in made for one in group.values()), strict=True) for job in paired
+    ]
+    run_jobs(train, everything, batch=batch, progress=progress, curves=curves)
+    return [_finished(group) for group in made]
+
+
+def kept_shares(kept_share: KeptShare, chosen: Mapping[str, Trial]) -> dict[str, float]:
+    """The expected kept share of every adaptive method with its chosen trial."""
+    check_function("kept_share", kept_share, SHARE)
+    return {
+        method: _share(ask("kept_share", SHARE, kept_share, trial), trial)
+        for method, trial in chosen.items()
+        if adaptive(method)
+    }
 
 
 def adaptive(method: str) -> bool:
@@ -181,17 +240,31 @@ def check_finished(table: object) -> Table:
     return table  # type: ignore[return-value]
 
 
-def _first(table: Table, order: Callable[[Finished], tuple[float, ...]]) -> dict[str, Finished]:
-    """The trial of each method that comes first in an order."""
-    best = {}
-    for method, rows in check_finished(table).items():
-        good = [row for row in rows if not row.failed]
-        if not good:
-            raise TadropedgeError(
-                f"no trial of {method!r} has a finite loss ({len(rows)} were run); try other learning rates"
-            )
-        best[method] = min(good, key=order)
-    return best
+def _first(
+    name: str, searched: Sequence[Sequence[Finished]], order: Callable[[Sequence[Finished]], tuple[float, ...]]
+) -> Finished:
+    """The trial that comes first in an order of its rows on all splits, as its first row."""
+    every: Iterable[tuple[Finished, ...]] = zip(*searched, strict=True)
+    trials = [same for same in every if not any(row.failed for row in same)]
+    if not trials:
+        where = f" on all of {len(searched)} splits" if len(searched) > 1 else ""
+        raise TadropedgeError(
+            f"no trial of {name!r} has a finite loss{where} ({len(searched[0])} were run); try other learning rates"
+        )
+    return min(trials, key=order)[0]
+
+
+def _same(table: Table, method: str, rows: Sequence[Finished]) -> Sequence[Finished]:
+    """The rows of a method in another table, which must hold the same trials."""
+    others = table.get(method, [])
+    if [row.index for row in others] != [row.index for row in rows]:
+        raise TadropedgeError(f"every table must hold the same trials of {method!r}")
+    return others
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    values = list(numbers)
+    return sum(values) / len(values)
 
 
 def _finished(groups: Mapping[str, Sequence[Job]]) -> Table:

@@ -185,7 +185,10 @@ variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?
 
 
 def default_space(gamma: float | None = None) -> Space:
-    """The values of the released DropEdge scripts, and γ within a factor of ten of ``gamma``.
+    """The space of the backbones, and γ within a factor of ten of ``gamma``.
+
+    Its values are those of the released DropEdge scripts (``DROPEDGE_SPACE``), but for learning rates with which
+    training converges.
 
     Without ``gamma`` the space does not name it, so every trial has ``gamma=None``: the knee of the scores.
 
@@ -231,19 +234,24 @@ def check_spaces(spaces: object) -> Spaces:
     return check_function("space", spaces, SPACES)
 
 
-def trial(space: Space, seed: int, i: int, method: str) -> Trial:
-    """Trial ``i`` of ``method``: the same hyper-parameters and the same training seed for every method.
+def trial(space: Space, seed: int, i: int, method: str, split: int = 0) -> Trial:
+    """Trial ``i`` of ``method`` on a ``split``: the same hyper-parameters and training seed for every method.
+
+    Its hyper-parameters are the same on every split; each split has a training seed of its own, so that settings are
+    not chosen for the luck of one start.
 
     >>> trial(default_space(), 0, 3, "cdf").seed == trial(default_space(), 0, 3, "dropedge").seed
     True
     """
-    return Trial.of(method, seed=search_seed(seed, i), **check_kind("space", space, Space).draw(seed, i))
+    settings = check_kind("space", space, Space).draw(seed, i)
+    return Trial.of(method, seed=search_seed(seed, i, split), split=split, **settings)
 
 
 # Training seeds have 31 bits; the top one separates the two phases, so no replicate repeats the seed of a search trial.
-def search_seed(seed: int, i: int) -> int:
-    """The training seed of search trial ``i``: below 2³⁰."""
-    return _word(seed, i, "seed") >> 34
+def search_seed(seed: int, i: int, split: int = 0) -> int:
+    """The training seed of search trial ``i`` on a ``split``: below 2³⁰."""
+    number = check_integer("split", split, least=0)
+    return _word(seed, i, f"seed of split {number}" if number else "seed") >> 34
 
 
 def replicate_seed(seed: int, s: int) -> int:

@@ -28,7 +28,7 @@ from tadropedge.search.storage import check_storage as check_storage
 from tadropedge.search.storage import file_of, reading, told
 from tadropedge.search.storage import open_storage as open_storage
 from tadropedge.search.storage import opened as opened
-from tadropedge.training.config import METRICS, Outcome, Trial, plug_ins
+from tadropedge.training.config import METRICS, SCORED, Outcome, Trial, plug_ins
 from tadropedge.typed import Count, build
 
 Curves = Mapping[str, list[float]]
@@ -44,7 +44,7 @@ class Finished:
 
     Where ``failed`` is set, losses and accuracies are NaN. ``curves`` holds at most 200 points of each curve of
     the training, beside their ``epoch``; the search leaves it out. ``commit`` is that of the code that trained it, None
-    where it is not known.
+    where it is not known. ``scores`` are validation and test by the laboratory's measure where that is not accuracy.
     """
 
     index: int
@@ -58,13 +58,35 @@ class Finished:
     failed: bool = False
     curves: Curves | None = field(default=None, repr=False)
     commit: str | None = field(default=None, repr=False, compare=False)  # the same numbers are the same result
+    scores: tuple[float, float] | None = None
+
+    @property
+    def val_score(self) -> float:
+        """The laboratory's measure on validation data."""
+        return self.val_accuracy if self.scores is None else self.scores[0]
+
+    @property
+    def test_score(self) -> float:
+        """The laboratory's measure on test data."""
+        return self.test_accuracy if self.scores is None else self.scores[1]
+
+    def converged(self, epochs: int) -> bool:
+        """Whether validation loss had stopped falling: the kept model is not of the last twentieth of the epochs.
+
+        >>> numbers = {"train_loss": 0.5, "val_loss": 0.6, "val_accuracy": 0.75, "test_accuracy": 0.5}
+        >>> [Finished(0, Trial(), **numbers, best_epoch=epoch).converged(400) for epoch in (379, 380)]
+        [True, False]
+        """
+        return 20 * (self.best_epoch + 1) <= 19 * check_integer("epochs", epochs, least=1)
 
     @classmethod
     def of(cls, index: int, outcome: Outcome, curves: bool = False, commit: str | None = None) -> Finished:
         """What is kept of an outcome."""
         stored = _curves(outcome) if curves and not outcome.failed else None
-        best, failed = outcome.best_epoch, outcome.failed
-        return cls(index, outcome.trial, **outcome.kept, best_epoch=best, failed=failed, curves=stored, commit=commit)
+        kept, best, failed = outcome.kept, outcome.best_epoch, outcome.failed
+        numbers = {name: kept[name] for name in METRICS}
+        own = {"scores": None if failed else _scores(kept), "curves": stored, "commit": commit}
+        return cls(index, outcome.trial, **numbers, best_epoch=best, failed=failed, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +102,8 @@ class Stored:
     val_loss: float | None = None
     val_accuracy: float | None = None
     test_accuracy: float | None = None
+    val_score: float | None = None
+    test_score: float | None = None
     keep_ratio: float | None = None
     curves: dict[str, list[Any]] | None = None
     commit: str | None = None
@@ -87,6 +111,8 @@ class Stored:
     def __post_init__(self) -> None:
         if not self.failed and None in (getattr(self, name) for name in METRICS):
             raise TadropedgeError("a trial that did not fail has results")
+        if (self.val_score is None) != (self.test_score is None):
+            raise TadropedgeError("a trial has both scores or none")
 
 
 STORED = {one.name for one in fields(Stored)}
@@ -275,7 +301,7 @@ def _told(trial: Trial) -> dict[str, Any]:
 
 
 def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> FrozenTrial:
-    """A finished trial as Optuna stores it in study ``name``: the objective is the validation accuracy."""
+    """A finished trial as Optuna stores it in study ``name``: the objective is the validation score."""
     attributes: dict[str, Any] = {
         "index": row.index,
         "seed": row.trial.seed,
@@ -284,7 +310,7 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> Fro
         "failed": row.failed,
     }
     if not row.failed:  # NaN is no JSON
-        attributes |= {name: getattr(row, name) for name in METRICS}
+        attributes |= {name: getattr(row, name) for name in (METRICS if row.scores is None else METRICS + SCORED)}
     if row.trial.keep_ratio is not None:
         attributes["keep_ratio"] = row.trial.keep_ratio
     if row.curves is not None:
@@ -293,7 +319,7 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> Fro
         attributes["commit"] = row.commit
     frozen = optuna.trial.create_trial(
         state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
-        value=None if row.failed else row.val_accuracy,
+        value=None if row.failed else row.val_score,
         params={name: row.trial.flat().get(name) for name in space},
         distributions=space,
         user_attrs=attributes,
@@ -322,7 +348,7 @@ def is_whole(stored: FrozenTrial, name: str) -> bool:
         build(Stored, {key: value for key, value in attributes.items() if key in STORED}, "trial")
     except TadropedgeError:
         return False
-    results = attributes["failed"] or stored.value == attributes["val_accuracy"]
+    results = attributes["failed"] or stored.value == attributes.get("val_score", attributes["val_accuracy"])
     return results and attributes.get("digest", "") in ("", _digest(stored, name))
 
 
@@ -344,14 +370,21 @@ def _read(stored: FrozenTrial, method: str) -> Finished:
         failed=attributes["failed"],
         curves=attributes.get("curves"),
         commit=attributes.get("commit"),
+        scores=_scores(attributes),
     )
+
+
+def _scores(table: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Validation and test by the laboratory's measure; ``None`` where that is accuracy."""
+    return (table["val_score"], table["test_score"]) if "val_score" in table else None
 
 
 def _curves(outcome: Outcome) -> Curves:
     """Every k-th of the epochs that were evaluated, each curve to six digits."""
     evaluated = np.flatnonzero(np.isfinite(outcome.val_loss))
     epochs = evaluated[:: max(1, -(-len(evaluated) // POINTS))]
-    table = {name: [float(f"{y:.6g}") for y in getattr(outcome, name)[epochs]] for name in METRICS}
+    names = METRICS if outcome.scores is None else METRICS + SCORED
+    table = {name: [float(f"{y:.6g}") for y in getattr(outcome, name)[epochs]] for name in names}
     return {"epoch": epochs.tolist(), **table}
 
 

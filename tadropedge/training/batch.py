@@ -19,6 +19,7 @@ from tadropedge.checks import check_flag, check_integer, settle
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.network import TrainingStep
+from tadropedge.registry import MEASURES
 from tadropedge.sampling import signed
 from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import MOST, SELECTIONS, Architecture, Outcome, Trial
@@ -42,9 +43,11 @@ class Course:
     per_layer: bool = False
     keep_state: bool = False
     evaluate_every: int = 1
+    measure: str = "accuracy"
 
     def __post_init__(self) -> None:
         lookup("selection", self.selection, SELECTIONS)
+        lookup("measure", self.measure, MEASURES)
         for name in ("epochs", "evaluate_every"):
             settle(self, **{name: check_integer(name, getattr(self, name), 1, MOST)})
         for name in ("per_layer", "keep_state"):
@@ -97,7 +100,7 @@ class Batch:
         self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
         rates = (self._column("learning_rate"), self._column("weight_decay"))
         self.optimizer = Adam(self.parameters, *rates, self.updates)
-        self.record = Record(trials, course.epochs, self.state, course.keep_state)
+        self.record = Record(trials, course.epochs, self.state, course.keep_state, course.measure)
 
     def _column(self, name: str) -> Tensor:
         values = [getattr(trial, name) for trial in self.trials]

@@ -20,6 +20,7 @@ SELECTIONS = {"evaluation": None, "training": None}
 MOST_FLOAT = 3e38  # of numbers that training holds in float32
 MOST = 2**31 - 1  # of a count of layers, units or epochs
 METRICS = ("train_loss", "val_loss", "val_accuracy", "test_accuracy")
+SCORED = ("val_score", "test_score")  # what is recorded beside them where the measure is not accuracy
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Outcome:
     """The result of one trial: values per epoch ``[epochs]``, and the epoch of the kept model.
 
     Validation and test are NaN in epochs without an evaluation. ``failed`` marks a trial whose loss was not finite; its
-    accuracies are NaN.
+    accuracies are NaN. ``scores`` are validation and test by the laboratory's measure where that is not accuracy.
     """
 
     trial: Trial
@@ -173,9 +174,21 @@ class Outcome:
     best_epoch: int
     failed: bool = False
     state: dict[str, npt.NDArray[np.float32]] | None = field(default=None, repr=False)
+    scores: tuple[Curve, Curve] | None = field(default=None, repr=False)
+
+    @property
+    def val_score(self) -> Curve:
+        """The laboratory's measure on validation data, ``[epochs]``."""
+        return self.val_accuracy if self.scores is None else self.scores[0]
+
+    @property
+    def test_score(self) -> Curve:
+        """The laboratory's measure on test data, ``[epochs]``."""
+        return self.test_accuracy if self.scores is None else self.scores[1]
 
     @property
     def kept(self) -> dict[str, float]:
-        """Losses and accuracies of the kept model."""
+        """Losses and accuracies of the kept model, and its scores where the measure is another."""
+        names = METRICS if self.scores is None else METRICS + SCORED
         nan = float("nan")
-        return {name: nan if self.failed else float(getattr(self, name)[self.best_epoch]) for name in METRICS}
+        return {name: nan if self.failed else float(getattr(self, name)[self.best_epoch]) for name in names}

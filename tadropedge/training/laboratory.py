@@ -9,23 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from tadropedge.checks import check_flag, check_function, check_integer, check_kind, check_list, check_path
-from tadropedge.data.dataset import Dataset, Split, check_sizes, shuffled_split
+from tadropedge.data.choosing import Choosing, Shared
+from tadropedge.data.dataset import Dataset
+from tadropedge.data.splits import Given, Split, check_sizes, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.fingerprint import fingerprint
+from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
-from tadropedge.registry import NETWORKS, SCORES
+from tadropedge.registry import MEASURES, NETWORKS, SCORES
 from tadropedge.scores.solve import edge_scores, settings_for
 from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
-from tadropedge.training.config import METRICS, Architecture, Outcome, Trial, plug_ins
+from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, plug_ins
 from tadropedge.training.edges import keep_row
+from tadropedge.training.measures import check_measurable
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_trial, train
 
@@ -44,7 +48,12 @@ PRECISIONS = {"highest": None, "high": None}
 
 @dataclass(eq=False)
 class Laboratory:
-    """Trains trials on one dataset. ``split=0`` is the dataset's own split, ``split=s`` the s-th fresh one."""
+    """Trains trials on one dataset. ``split=0`` is the dataset's own split, ``split=s`` the s-th fresh one.
+
+    With ``choose_splits=K`` the splits 0 … K − 1 serve the choice of settings and those from K on the judgement, drawn
+    in the way of the dataset: see :mod:`tadropedge.data.choosing`. Without it, fresh splits are uniform draws of
+    ``fresh_sizes``, as in the paper's tables.
+    """
 
     dataset: Dataset
     architecture: Architecture = field(default_factory=Architecture)
@@ -58,6 +67,8 @@ class Laboratory:
     fresh_sizes: tuple[int, int, int] | None = None  # of the fresh splits; None: as the dataset's own
     precision: str = "highest"  # of matrix products: "high" lets a GPU round their factors to TF32
     cache_dir: str | Path | None = None
+    measure: str = "accuracy"  # one of MEASURES: what validation and test are also scored by
+    choose_splits: int | None = None  # how many splits serve the choice of settings
     progress: Callable[[int, int], None] | None = None  # (epochs done, epochs in all) of the current batch
 
     def __post_init__(self) -> None:
@@ -70,6 +81,13 @@ class Laboratory:
             self.q = check_integer("q", self.q, least=1)
         if self.fresh_sizes is not None:
             self.fresh_sizes = check_sizes("fresh_sizes", self.fresh_sizes)
+        if self.choose_splits is not None:
+            self.choose_splits = check_integer("choose_splits", self.choose_splits, least=1)
+            if self.fresh_sizes is not None:
+                raise TadropedgeError(
+                    f"fresh_sizes={self.fresh_sizes} and choose_splits={self.choose_splits} exclude each other: with "
+                    "the second, splits are drawn in the way of the dataset"
+                )
         if self.cache_dir is not None:
             self.cache_dir = check_path("cache_dir", self.cache_dir)
         if self.progress is not None:
@@ -83,7 +101,7 @@ class Laboratory:
             )
         lookup("precision", self.precision, PRECISIONS)
         self._scores: dict[str, Tensor] = {}
-        self._splits: dict[int, Split] = {0: self.dataset.split}
+        self._splits: dict[int, Split] = {}
 
     def check(self, trials: Sequence[Trial]) -> None:
         """Refuse trials that cannot be trained here, before any work is done."""
@@ -111,7 +129,22 @@ class Laboratory:
             "split": list(sizes),
             "fresh_sizes": list(self.fresh_sizes or sizes),
             **{f"data.{name}": value for name, value in data_fingerprints(self.dataset).items()},
+            **self._unusual,
         }
+
+    @property
+    def _unusual(self) -> dict[str, object]:
+        """Settings that are named only where they are not the default: studies are found by their settings."""
+        found: dict[str, object] = {}
+        if self.measure != "accuracy":
+            own = {self.measure: MEASURES[self.measure]}
+            found["measure"] = self.measure
+            found |= {} if of_this_package(own[self.measure]) else {f"code.{self.measure}": fingerprint(**own)[:16]}
+        if self.choose_splits is not None:
+            found["choose_splits"] = self.choose_splits
+        if self.choose_splits is not None or isinstance(self.dataset.way, Given):
+            found["drawn"] = repr(self.dataset.way)
+        return found
 
     @property
     def _q(self) -> int:
@@ -128,12 +161,49 @@ class Laboratory:
         return self._scores[name]
 
     def split(self, number: int) -> Split:
-        """Split ``number``: fresh ones are a pure function of the number and of their sizes."""
+        """Split ``number``: fresh ones are a pure function of the number and of the way they are drawn."""
         number = check_integer("number", number, least=0)
         if number not in self._splits:
-            sizes = self.fresh_sizes or self.dataset.split.sizes
-            self._splits[number] = shuffled_split(self.dataset.labels, sizes, seed=number)
+            split = self._split(number)
+            check_measurable(self.measure, split, self.dataset.labels, number)
+            self._splits[number] = split
         return self._splits[number]
+
+    def _split(self, number: int) -> Split:
+        if number == 0:
+            return self.dataset.split
+        if self.choose_splits is None and not isinstance(self.dataset.way, Given):
+            sizes = self.fresh_sizes or self.dataset.split.sizes
+            return shuffled_split(self.dataset.labels, sizes, seed=number)
+        return self._choosing.split(number)
+
+    @cached_property
+    def _choosing(self) -> Choosing:
+        data = self.dataset
+        return Choosing(
+            labels=data.labels.cpu(),
+            own=data.split,
+            way=data.way,
+            count=self.choose_splits or 1,
+            one="node" if data.level == "node" else "sample",
+        )
+
+    @property
+    def shared(self) -> Shared:
+        """What the splits that judge share with those that serve the choice of settings."""
+        if self.choose_splits is None:
+            raise TadropedgeError("what is shared is known only where choose_splits says on how many splits to choose")
+        return self._choosing.shared
+
+    @property
+    def num_choosing(self) -> int:
+        """How many different splits serve the choice: ``choose_splits``, or fewer where the file holds too few."""
+        return self._choosing.choosing
+
+    @property
+    def num_judging(self) -> int | None:
+        """How many different splits there are to judge on; ``None``: as many as are asked for."""
+        return self._choosing.judging
 
     def kept_share(self, trial: Trial) -> float:
         """The expected share of edges that a trial keeps."""
@@ -171,7 +241,7 @@ class Laboratory:
         """Refuse trials of which a single one could not be trained, and curves that could not be held."""
         largest = self._largest(trials)
         if largest > LARGE or self.epochs > MANY_EPOCHS:
-            curves = self.epochs * (EPOCH_BYTES + 4 * len(METRICS))
+            curves = self.epochs * (EPOCH_BYTES + 4 * len(METRICS + SCORED))
             check_memory(CERTAIN * largest + curves, self._one_training, FEWER, self.dataset.device)
 
     @property
@@ -209,6 +279,7 @@ class Laboratory:
             per_layer=self.per_layer,
             keep_state=keep_state,
             evaluate_every=self.evaluate_every,
+            measure=self.measure,
         )
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.nn.layers import Parameters
-from tadropedge.training.config import METRICS, Outcome, Trial
+from tadropedge.registry import MEASURES
+from tadropedge.training.config import METRICS, SCORED, Outcome, Trial
 from tadropedge.training.task import TEST, VAL, Pass, cross_entropy
 
 TRAIN_LOSS = METRICS.index("train_loss")
@@ -21,10 +22,19 @@ class Record:
     ``state`` is what a model consists of, its parameters and its running statistics, which change in place.
     """
 
-    def __init__(self, trials: Sequence[Trial], epochs: int, state: Parameters, keep_state: bool) -> None:
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        epochs: int,
+        state: Parameters,
+        keep_state: bool,
+        measure: str = "accuracy",
+    ) -> None:
         self.trials, self.state = trials, state
+        self.score = None if measure == "accuracy" else MEASURES[measure]
+        self.names = METRICS if self.score is None else METRICS + SCORED
         device = next(iter(state.values())).device
-        self.curves = torch.full((len(METRICS), epochs, len(trials)), float("nan"), device=device)
+        self.curves = torch.full((len(self.names), epochs, len(trials)), float("nan"), device=device)
         self.best_loss = torch.full((len(trials),), float("inf"), device=device)
         self.best_epoch = torch.zeros(len(trials), dtype=torch.int64, device=device)
         self.best_state = {name: value.detach().clone() for name, value in state.items()} if keep_state else {}
@@ -37,8 +47,10 @@ class Record:
         """Write what an evaluation found and keep the best models; by default the validation loss decides."""
         val_loss = seen.mean(cross_entropy(logits, seen.labels), VAL)
         right = (logits.argmax(dim=-1) == seen.labels).to(torch.float32)
-        row = torch.stack((val_loss, seen.mean(right, VAL), seen.mean(right, TEST)))
-        self.curves[TRAIN_LOSS + 1 :].index_copy_(1, epoch[None], row[:, None, :])
+        row = [val_loss, seen.mean(right, VAL), seen.mean(right, TEST)]
+        if self.score is not None:
+            row += [self.score(logits, seen.labels, seen.masks[part]) for part in (VAL, TEST)]
+        self.curves[TRAIN_LOSS + 1 :].index_copy_(1, epoch[None], torch.stack(row)[:, None, :])
         loss = val_loss if deciding is None else deciding
         better = loss < self.best_loss  # NaN is never better
         self.best_loss.copy_(torch.where(better, loss, self.best_loss))
@@ -56,7 +68,14 @@ class Record:
     def _outcome(
         self, place: int, curves: np.ndarray, best: int, states: Mapping[str, np.ndarray], evaluated: Sequence[int]
     ) -> Outcome:
-        mine = dict(zip(METRICS, curves, strict=True))
+        mine, scores = dict(zip(METRICS, curves[: len(METRICS)], strict=True)), curves[len(METRICS) :]
         finite = np.isfinite(mine["train_loss"]).all() and np.isfinite(mine["val_loss"][list(evaluated)]).all()
         state = {name: value[place] for name, value in states.items()} or None
-        return Outcome(trial=self.trials[place], **mine, best_epoch=best, failed=not bool(finite), state=state)
+        return Outcome(
+            trial=self.trials[place],
+            **mine,
+            best_epoch=best,
+            failed=not bool(finite),
+            state=state,
+            scores=(scores[0], scores[1]) if len(scores) else None,
+        )

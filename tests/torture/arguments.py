@@ -38,6 +38,7 @@ from tadropedge.spectrum.clusters import Clusters
 from tadropedge.training.batch import Course
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.measures import default_measure
 from tadropedge.training.model_file import load_model, save_model
 from torture import Case
 from torture.values import (
@@ -74,6 +75,7 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge.training.config": ("Architecture", "Trial"),
     "tadropedge.training.batch": ("Course",),
     "tadropedge.training.laboratory": ("Laboratory",),
+    "tadropedge.training.measures": ("default_measure",),
     "tadropedge.training.model_file": ("load_model", "save_model"),
     "tadropedge.comparison.comparison": ("Plan", "compare"),
     "tadropedge.comparison.statistics": (
@@ -508,8 +510,17 @@ def datasets() -> Iterator[Call]:
         {"name": Text(), "graph": Instance(),
                 "features": Array(None, sparse=True, fixed=False, precision=False, gradient=False),
          "labels": Array(-1, 1, whole=True, narrow=False), "num_classes": Whole(2, 2), "level": Name(),
-         "split": Instance(), "gamma": Optional(Real(0, 1.7e308, strict=True)), "class_names": Optional(Listed())},
+         "split": Instance(), "gamma": Optional(Real(0, 1.7e308, strict=True)), "class_names": Optional(Listed()),
+         "drawn": Optional(Instance())},
     )  # fmt: skip
+    ways = {data.PerClass: {"per_class": 1, "num_val": 2, "num_test": 2},
+            data.OfSizes: {"train": 2, "num_val": 2, "num_test": 2}}  # fmt: skip
+    for way, given in ways.items():
+        kinds = {**dict.fromkeys(given, Whole(1)), "seed": Whole(0)}
+        yield Call(f"{name}.{way.__name__}", way, {**given, "seed": 1}, kinds)
+        yield Call(f"{name}.{way.__name__}.split", way(**given).split, {"labels": LABELS, "seed": 1},
+                   {"labels": labels, "seed": Whole(0)})  # fmt: skip
+    yield Call(f"{name}.Given", data.Given, {"splits": [KARATE.split, KARATE.split]}, {"splits": Listed()})
     yield Call(f"{name}.Dataset.to", KARATE.to, {"device": "cpu"}, {"device": Device()})
     yield Call(f"{name}.load_karate", data.load_karate, {}, {"seed": Whole(0)})
     share = Real(0, 1)
@@ -539,7 +550,8 @@ def datasets() -> Iterator[Call]:
                 "normalize": Flag()})  # fmt: skip
     yield Call(f"{name}.load_planetoid", data.load_planetoid, {"name": "cora", "root": folder()}, {"name": Name()})
     yield Call(f"{name}.load_dataset", data.load_dataset, {"name": "karate"},
-               {"name": Name(), "seed": Whole(0), "root": Optional(PathLike())})  # fmt: skip
+               {"name": Name(), "seed": Whole(0), "root": Optional(PathLike()),
+                "split_sizes": Optional(Listed())})  # fmt: skip
     yield Call(
         f"{name}.load_dataset", data.load_dataset, {"name": "cora", "root": folder()}, {"split": Optional(Name())}
     )
@@ -574,13 +586,14 @@ def searches() -> Iterator[Call]:
     index = {"seed": Whole(0), "i": Whole(0)}
     yield Call(f"{name}.Space.draw", SPACE.draw, {"seed": 1, "i": 2}, index)
     yield Call(f"{name}.trial", search.trial, {"space": SPACE, "seed": 1, "i": 2, "method": "cdf"},
-               {**index, "space": Instance(), "method": Name()})  # fmt: skip
+               {**index, "space": Instance(), "method": Name(), "split": Whole(0)})  # fmt: skip
     gamma = Optional(Real(1e-290, 1e290))
     yield Call(f"{name}.default_space", search.default_space, {"gamma": 0.5}, {"gamma": gamma})
     yield Call(f"{name}.method_space", search.method_space, {"method": "cdf", "gamma": 0.5},
                {"method": Name(), "gamma": gamma, "backbone": Name()})  # fmt: skip
     for function in (search.paper, search.choose, search.accuracy_by_keep_prob):
         yield Call(f"{name}.{function.__name__}", function, {"table": FINISHED}, {"table": Table()})
+    yield Call(f"{name}.Finished.converged", FINISHED["cdf"][0].converged, {"epochs": 9}, {"epochs": Whole(1)})
     yield Call(f"{name}.study_name", search.study_name, {"dataset": "cora", "backbone": "gcn", "layers": 2},
                {"dataset": Text(), "backbone": Text(), "layers": Whole(1)})  # fmt: skip
     yield Call(f"{name}.open_storage", search.open_storage, {"storage": partial(storage), "alone": False},
@@ -624,14 +637,16 @@ def trainings() -> Iterator[Call]:
                {"settings": Table(others=True), "num_nodes": count, "num_features": count,
                 "num_classes": count})  # fmt: skip
     course = {"epochs": Whole(1, 2**31 - 1), "selection": Name(), "per_layer": Flag(),
-              "evaluate_every": Whole(1, 2**31 - 1)}  # fmt: skip
+              "evaluate_every": Whole(1, 2**31 - 1), "measure": Name()}  # fmt: skip
     yield Call(f"{name}.batch.Course", Course, {}, {**course, "keep_state": Flag()})
     yield Call(
         f"{name}.laboratory.Laboratory", Laboratory, {"dataset": KARATE},
         {**course, "dataset": Instance(), "architecture": Instance(), "laplacian": Name(), "q": Optional(Whole(1)),
          "fresh_sizes": Optional(Listed()), "precision": Name(), "cache_dir": Optional(PathLike()),
-         "progress": Optional(Instance())},
+         "progress": Optional(Instance()), "choose_splits": Optional(Whole(1))},
     )  # fmt: skip
+    yield Call("tadropedge.training.measures.default_measure", default_measure, {"dataset": KARATE},
+               {"dataset": Instance()})  # fmt: skip
     lab = laboratory()
     name = f"{name}.laboratory.Laboratory"
     yield Call(f"{name}.check", lab.check, {"trials": [Trial()]}, {"trials": Listed(empty=True)})
@@ -670,7 +685,8 @@ def comparisons() -> Iterator[Call]:
     for function in (statistics.paired_difference, statistics.paired_p_values):
         many = function is statistics.paired_p_values
         kind = Array(None, likes=True, nan=True, batch=many) if many else paired
-        yield Call(f"{name}.{function.__name__}", function, pair, dict.fromkeys(pair, kind))
+        more = {"shifts": Optional(Array(None, likes=True, fixed=False))} if many else {}
+        yield Call(f"{name}.{function.__name__}", function, pair, dict.fromkeys(pair, kind) | more)
     yield Call(f"{name}.holm", statistics.holm, {"p_values": SHARES},
                {"p_values": Holm(0, 1, likes=True, batch=True, fixed=False)})  # fmt: skip
     table = {"cdf": SHARES.tolist()}

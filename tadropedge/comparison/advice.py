@@ -1,0 +1,168 @@
+"""The advice: what to use on this graph, with which settings, and what it gains; or that nothing does.
+
+A method is advised only if it is surely better than not dropping, and never if it is surely worse than DropEdge tuned
+or DropEdge at the same budget. Of those that remain, the simplest is named that no other beats: DropEdge, then the
+rules in the order of the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tadropedge.comparison.judging import KINDS, Against
+from tadropedge.comparison.paired import ALPHA, deciding_p_values
+from tadropedge.comparison.results import Advice, MethodRow, labelled
+from tadropedge.method import Method, droppings
+from tadropedge.publish.wording import gap, listed, p_value, points, shown
+
+DROPPING = ("keep_prob", "keep_ratio", "gamma")  # settings that belong to the edges, named first
+
+
+def advise(rows: Sequence[MethodRow]) -> Advice | None:
+    """The advice of a comparison; ``None`` for rows of version 0.1, which were not judged against not dropping."""
+    judged = {label: row for label, row in labelled(rows).items() if "none" in row.against}
+    if not judged:
+        return None
+    use = _best(judged)
+    if use is None:
+        undropped = next(iter(judged.values())).against["none"]
+        first, name, settings = _nothing(judged), undropped.reference, undropped.settings
+    else:
+        first, name, settings = _something(use, judged[use]), use, judged[use].settings
+    return Advice(words=f"{first}. {_adaptive(judged, use)}.", use=name, settings=settings)
+
+
+def _best(judged: Mapping[str, MethodRow]) -> str | None:
+    """The simplest method that is surely better than not dropping and that no other beats."""
+    better = [label for label, row in judged.items() if row.against["none"].outcome == "better"]
+    fair = [label for label in better if not _outdone(judged[label])]
+    # What is surely better than something that is surely better than not dropping.
+    fair += [name for label in better if (name := _outdone(judged[label])) and name in judged and name not in fair]
+    kept = [label for label in fair if not any(_beats(judged, other, label) for other in fair)] or fair
+    above = [label for label in kept if (test := judged[label].against.get("dropedge")) and test.outcome == "better"]
+    return min(above or kept, key=lambda label: _order(judged[label].method), default=None)
+
+
+def _outdone(row: MethodRow) -> str | None:
+    """The tuned DropEdge of a method that is surely worse than that, or than it at the same budget."""
+    worse = [kind for kind in ("dropedge", "budget") if kind in row.against and row.against[kind].outcome == "worse"]
+    return row.against["dropedge"].reference if worse else None
+
+
+def _beats(judged: Mapping[str, MethodRow], one: str, other: str) -> bool:
+    """Whether a method is surely better than another: as it was judged, or by their gains over the same reference."""
+    mine, theirs = judged[one], judged[other]
+    if other in (test.reference for test in mine.against.values()):
+        return any(test.reference == other and test.outcome == "better" for test in mine.against.values())
+    if one in (test.reference for test in theirs.against.values()):
+        return any(test.reference == one and test.outcome == "worse" for test in theirs.against.values())
+    ours, others = (row.against["none"] for row in (mine, theirs))
+    if ours.reference != others.reference or not (ours.evidence and others.evidence):
+        return False
+    gains = [np.asarray(test.evidence.differences, dtype=np.float64) for test in (ours, others) if test.evidence]
+    shifts = np.array([-1.0, 1.0]) * np.hypot(ours.choice_error, others.choice_error)
+    p = float(deciding_p_values(gains[0], gains[1], shifts))
+    return p <= ALPHA and float(np.nanmean(gains[0] - gains[1])) > 0
+
+
+def _order(method: str) -> int:
+    """Simple methods first: DropEdge, then in the order of the registries, then those with networks of their own."""
+    names = list(droppings())
+    return names.index(method) if method in names else len(names) + (Method.of(method).strategy is not None)
+
+
+def _something(use: str, row: MethodRow) -> str:
+    gain = row.against["none"]
+    said = f"Use {use}{_with(row.settings)}: {_gain(gain)} over {_reference(gain)} ({_p(gain)})"
+    rival = row.against.get("dropedge")
+    if rival is None or rival.outcome != "undecided":
+        return said
+    return f"{said}; DropEdge tuned does the same ({_short(rival)})"
+
+
+def _nothing(judged: Mapping[str, MethodRow]) -> str:
+    """That no method helps, what this run would have found, and what is surely worse."""
+    tests = {label: row.against["none"] for label, row in judged.items()}
+    settings = next(iter(tests.values())).settings
+    said = f"Do not drop edges{_with(settings)}: nothing is surely better than not dropping"
+    worse = [f"{label} ({_short(test)})" for label, test in tests.items() if test.outcome == "worse"]
+    if worse:
+        said += f", and {listed(worse)} {'is' if len(worse) == 1 else 'are'} surely worse"
+    return f"{said}; {_limits(list(tests.values()))}"
+
+
+def _limits(tests: Sequence[Against]) -> str:
+    """The smallest gain that would have been found in every method, and the seeds that half of it takes."""
+    known = [test.evidence for test in tests if test.evidence is not None]
+    found = [one.detectable for one in known if one.detectable is not None]
+    if not found or len(found) < len(known):
+        few = [one.fewest_seeds for one in known if one.fewest_seeds is not None]
+        seeds = max((test.seeds for test in tests), default=0)
+        if few and seeds < max(few):
+            return f"{seeds} seeds are too few to find any gain: take at least {max(few)}"
+        return "its replicates do not tell what gain it would have found"
+    said = f"this run would have found a gain of {_points(max(found))} (80 %)"
+    half = [one.seeds_for_half for one in known]
+    if None in half:
+        return f"{said}; half of it takes more choosing splits (--choose-splits), not more seeds"
+    return f"{said}; half of it needs {max(count for count in half if count is not None)} seeds"
+
+
+def _adaptive(judged: Mapping[str, MethodRow], use: str | None) -> str:
+    """What adaptive dropping adds over DropEdge tuned, and over DropEdge at the same budget."""
+    adaptive = {label: row for label, row in judged.items() if "dropedge" in row.against}
+    known = {label: row for label, row in adaptive.items() if row.against["dropedge"].difference is not None}
+    if not known:
+        return "No adaptive method was compared" if not adaptive else "Adaptive dropping failed too often to be judged"
+    label = use if use in known else max(known, key=lambda label: known[label].against["dropedge"].difference or 0.0)
+    over = [
+        f"{_gain(test)} over {KINDS[kind]} ({_word(test)})"
+        for kind, test in known[label].against.items()
+        if kind != "none"
+    ]
+    front = "Adaptive dropping" if label == use or len(known) == 1 else f"The best of {len(known)} adaptive methods"
+    return f"{front} ({label}) adds {listed(over)}"
+
+
+def _word(test: Against) -> str:
+    if test.p_value is None:
+        return "failed too often to be judged"
+    said = "cannot be told apart" if test.outcome == "undecided" else f"surely {test.outcome}"
+    return f"{said}, {_p(test)}"
+
+
+def _p(test: Against) -> str:
+    words = p_value(test.p_value)
+    return f"p {words}" if words.startswith("<") else f"p = {words}"
+
+
+def _gain(test: Against) -> str:
+    sign = "+" if (test.difference or 0.0) > 0 else ""
+    return sign + gap(test.difference, test.difference_low, test.difference_high, signed=True)
+
+
+def _short(test: Against) -> str:
+    return _gain(test).removesuffix(" points")
+
+
+def _points(size: float) -> str:
+    return f"{points(size).removeprefix('+')} points"
+
+
+def _reference(test: Against) -> str:
+    """Not dropping, with the network where it is not the backbone."""
+    return KINDS["none"] if test.reference == "original" else f"{KINDS['none']} ({test.reference})"
+
+
+def _with(settings: Mapping[str, object]) -> str:
+    """Settings in a sentence: those of the edges first, the others in brackets."""
+    words = {
+        name: f"{name if name in DROPPING else name.replace('_', ' ')} {shown(value)}"
+        for name, value in settings.items()
+    }
+    edges = [words.pop(name) for name in DROPPING if name in words]
+    words.pop("kept_share", None)
+    front = f" with {listed(edges)}" if edges else ""
+    return front + (f" ({', '.join(words.values())})" if words else "")

@@ -1,0 +1,191 @@
+"""What the luck of choosing settings does to a method's mean accuracy.
+
+The settings of a method are those of the best mean validation score, and that score is noisy: chosen again, on other
+splits, they could be others, with another true accuracy. Replicates of the chosen settings never show this, however
+many there are, so two methods that are alike in every setting would be "proved" different by choosing differently.
+
+The scores of trial i of method m on choosing split k are taken as
+
+    v[m, i, k] = (split k) + a[m, i] + e,    a[m, i] = a[i] + g[m, i],    e ~ N(0, σ²),  g ~ N(0, γ²),
+
+where trial i has the same hyper-parameters for every method. σ² comes from what is left of v after settings and splits,
+γ² from what is left of the means over k after settings and methods, less σ² / K. Nothing is assumed of a[i]. Given the
+scores, a[m, i] is normal: between the mean of method m alone and that of all methods, the closer to the latter the less
+methods differ. From this distribution a truth is drawn, and from each truth **two choices**, each with validation noise
+of its own. Their difference is a **shift**: what a second choice would have done to the accuracy. A method that is
+compared with its own second choice shows nothing but shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tadropedge.checks import check_integer, check_table
+from tadropedge.comparison.paired import as_floats
+from tadropedge.errors import TadropedgeError
+
+Array = npt.NDArray[np.float64]
+
+DRAWS = 2048  # truths, with two choices each
+REACH = 8.0  # standard errors below the best: a setting that far down is never chosen
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """The choice of one method's settings: ``shifts [B]`` of the true accuracy between two choices.
+
+    ``noise`` is the standard error σ / √K of a mean validation score.
+    """
+
+    shifts: Array
+    noise: float
+
+    @property
+    def error(self) -> float:
+        """The standard error τ of the method's mean accuracy that comes from the choice: τ² = mean(shift²) / 2."""
+        return float(np.sqrt(np.mean(self.shifts**2) / 2))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """What the searches of M methods say of the n settings that may be chosen.
+
+    ``means [M, n]``: mean validation scores, centred by method, NaN where a trial failed; ``common``, ``common_error``
+    ``[n]``: the mean over methods and its standard error; ``own``: the weight γ² / (γ² + σ² / K) of a method's own
+    scores beside the common ones; ``noise``: σ / √K, estimated with ``freedom`` degrees of freedom.
+    """
+
+    means: Array
+    common: Array
+    common_error: Array
+    own: float
+    noise: float
+    freedom: int
+
+
+def selections(searches: Mapping[str, Array], nodes: int | None = None) -> dict[str, Selection]:
+    """What the choice of settings does, for each of ``searches``: validation scores ``[I, K]``, NaN for a failed trial.
+
+    All have the same trials and splits; references that are tuned by a search of their own belong to them. A trial that
+    failed on any split is never chosen. With K = 1 there is nothing to estimate σ from: then it is the binomial error
+    of ``nodes`` validation nodes at the best score, which is too large rather than too small, for the luck of nodes
+    that all settings share is part of it.
+
+    One clear winner leaves no luck; neither do settings that are equally good, as far as the searches can tell:
+
+    >>> noise = 0.002 * np.random.default_rng(0).standard_normal((2, 4, 3))
+    >>> winner = 0.7 + np.array([0.1, 0.0, 0.0, 0.0])[:, None] + noise
+    >>> {method: found.error for method, found in selections({"cdf": winner[0], "dropedge": winner[1]}).items()}
+    {'cdf': 0.0, 'dropedge': 0.0}
+    """
+    fit = fitted(searches, nodes)
+    return {method: selection(fit, place) for place, method in enumerate(searches)}
+
+
+def between(one: Selection, other: Selection) -> Array:
+    """The shifts ``[2B]`` of a difference of two methods, each chosen on its own, if both are equally good.
+
+    Half of them are those of either method: their variance is τ₁² + τ₂², and where both are alike, so is the
+    distribution.
+    """
+    return np.concatenate([one.shifts, other.shifts])
+
+
+def fitted(searches: Mapping[str, Array], nodes: int | None = None) -> Fitted:
+    """The model of the searches; see :class:`Fitted`."""
+    scores = _checked(searches)
+    means = scores.mean(axis=-1)  # [M, I], NaN where any split failed
+    error, freedom = noise(scores, nodes)
+    return fitted_means(means, error / np.sqrt(scores.shape[-1]), freedom)
+
+
+def fitted_means(means: Array, noise: float, freedom: int) -> Fitted:
+    """The same from mean scores ``[M, I]`` of known noise."""
+    gap = np.nanmax(means, axis=1, keepdims=True) - means
+    kept = means[:, (np.nan_to_num(gap, nan=np.inf) <= REACH * noise).any(axis=0)]
+    known = ~np.isnan(kept)
+    kept = kept - np.nanmean(kept, axis=1, keepdims=True)
+    count = known.sum(axis=0)
+    common = np.nansum(kept, axis=0) / count
+    left = np.where(known, kept - common, 0.0)
+    pairs = known.sum() - len(count) - len(kept) + 1
+    between_methods = max(float((left**2).sum()) / max(pairs, 1) - noise**2, 0.0) if pairs > 0 else 0.0
+    total = between_methods + noise**2
+    return Fitted(
+        means=kept,
+        common=common,
+        common_error=np.sqrt(total / count),
+        own=between_methods / total if total > 0 else 0.0,
+        noise=noise,
+        freedom=freedom,
+    )
+
+
+def truths(fit: Fitted, place: int, draws: int = DRAWS) -> Array:
+    """Draws ``[B, n]`` of the qualities a[m, ·] of method number ``place``; −∞ for what cannot be chosen."""
+    common, own, *_ = _normals(draws, len(fit.common))
+    drawn: Array = (1 - fit.own) * (fit.common + fit.common_error * common)
+    if fit.own > 0:
+        drawn += fit.own * fit.means[place] + np.sqrt(fit.own) * fit.noise * np.roll(own, place, axis=0)
+    drawn[:, np.isnan(fit.means[place])] = -np.inf
+    return drawn
+
+
+def selection(fit: Fitted, place: int, draws: int = DRAWS) -> Selection:
+    """The choice of method number ``place``."""
+    drawn = truths(fit, place, draws)
+    _, _, *two = _normals(draws, len(fit.common))
+    first, second = (drawn[np.arange(draws), (drawn + fit.noise * noise).argmax(axis=1)] for noise in two)
+    return Selection(shifts=first - second, noise=fit.noise)
+
+
+def noise(scores: Array, nodes: int | None = None) -> tuple[float, int]:
+    """σ and its degrees of freedom, from ``scores [M, I, K]``, the better half of each search.
+
+    Settings that diverge are noisier than those between which the choice is made.
+
+    >>> noise(np.array([[[0.75, 1.0], [1.0, 0.75], [0.1, 0.7]]]))
+    (0.25, 1)
+    """
+    splits, means = scores.shape[-1], scores.mean(axis=-1)
+    if splits == 1:
+        if nodes is None:
+            raise TadropedgeError("scores of one choosing split have no noise to be seen: give the number of its nodes")
+        best, size = float(np.nanmax(means)), check_integer("nodes", nodes, least=1)
+        return float(np.sqrt(max(best * (1 - best), 1 / size) / size)), size
+    total, freedom = 0.0, 0
+    for one, mean in zip(scores, means, strict=True):
+        better = one[mean >= np.nanmedian(mean)]
+        left = better - better.mean(axis=1, keepdims=True)
+        left = left - left.mean(axis=0)
+        total += float((left**2).sum())
+        freedom += (len(better) - 1) * (splits - 1)
+    return (float(np.sqrt(total / freedom)), freedom) if freedom else (0.0, 1)
+
+
+def _checked(searches: Mapping[str, Array]) -> Array:
+    check_table("searches", searches, "methods to validation scores [I, K]")
+    arrays = [as_floats(f"the search of {method}", scores) for method, scores in searches.items()]
+    shapes = sorted({array.shape for array in arrays})
+    if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
+        told = ", ".join(map(str, map(list, shapes)))
+        raise TadropedgeError(
+            f"searches must have the same trials and splits, each [I, K], got shapes {told or 'none'}"
+        )
+    for method, array in zip(searches, arrays, strict=True):
+        if np.isnan(array).any(axis=1).all():
+            raise TadropedgeError(
+                f"every trial of {method} failed on one of its choosing splits: nothing can be chosen"
+            )
+    return np.stack(arrays)
+
+
+@lru_cache(maxsize=64)
+def _normals(draws: int, settings: int) -> Array:
+    """Fixed normal numbers ``[4, B, n]``: of the common qualities, of a method's own, and of two choices."""
+    return np.random.default_rng(0).standard_normal((4, draws, settings))
