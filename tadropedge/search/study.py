@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -85,8 +85,9 @@ class Finished:
         stored = _curves(outcome) if curves and not outcome.failed else None
         kept, best, failed = outcome.kept, outcome.best_epoch, outcome.failed
         numbers = {name: kept[name] for name in METRICS}
-        own = {"scores": None if failed else _scores(kept), "curves": stored, "commit": commit}
-        return cls(index, outcome.trial, **numbers, best_epoch=best, failed=failed, **own)
+        scores = None if failed else _scores(kept)
+        made = cls(index, outcome.trial, **numbers, best_epoch=best, failed=failed, curves=stored, scores=scores)
+        return replace(made, commit=commit)
 
 
 @dataclass(frozen=True, kw_only=True)
