@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 from weakref import WeakSet
 
@@ -86,8 +86,8 @@ class Finished:
         kept, best, failed = outcome.kept, outcome.best_epoch, outcome.failed
         numbers = {name: kept[name] for name in METRICS}
         scores = None if failed else _scores(kept)
-        made = cls(index, outcome.trial, **numbers, best_epoch=best, failed=failed, curves=stored, scores=scores)
-        return replace(made, commit=commit)
+        told = (index, outcome.trial)
+        return cls(*told, **numbers, best_epoch=best, failed=failed, curves=stored, scores=scores, commit=commit)
 
 
 @dataclass(frozen=True, kw_only=True)
