@@ -86,8 +86,8 @@ class Finished:
         kept, best, failed = outcome.kept, outcome.best_epoch, outcome.failed
         numbers = {name: kept[name] for name in METRICS}
         scores = None if failed else _scores(kept)
-        told = (index, outcome.trial)
-        return cls(*told, **numbers, best_epoch=best, failed=failed, curves=stored, scores=scores, commit=commit)
+        kind = {"failed": failed, "curves": stored, "scores": scores, "commit": commit}
+        return cls(index, outcome.trial, **numbers, best_epoch=best, **kind)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
