@@ -53,11 +53,12 @@ def measured(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
         if row.printed is not None:
             axis.plot([100 * row.printed], [place], "|", color=INK, markersize=9, markeredgewidth=1.6)
     _bands(axis, rows, places)
-    axis.set_xlabel(
-        "best test accuracy (%) of the trials; bar: printed; orange: below it\n"
+    told = [
+        "best test accuracy (%) of the trials; bar: printed; orange: below it",
         "circle: no or the combinatorial Laplacian, diamond: normalised",
-        fontsize=9,
-    )
+        *_twins(rows),
+    ]
+    axis.set_xlabel("\n".join(told), fontsize=9)
     return figure, f"{dataset}: measured beside printed"
 
 
@@ -84,7 +85,7 @@ def differences(rows: Sequence[Result], printed: Mapping[Key, float], dataset: s
         "circle: combinatorial Laplacian, diamond: normalised; hollow: null by construction",
         "blue: better, orange: worse, after Holm's correction over three strategies",
         "grey: neither, though its interval, which is not corrected, may exclude 0",
-        *dict.fromkeys(f"*: the trainings of {TWIN_OF[row.network]}" for row in rows if row.network in TWIN_OF),
+        *_twins(rows),
     ]
     figure.supxlabel("\n".join(told), fontsize=9)
     return figure, f"{dataset}: the gain over DropEdge, printed and measured"
@@ -92,6 +93,12 @@ def differences(rows: Sequence[Result], printed: Mapping[Key, float], dataset: s
 
 def _label(row: Result) -> str:
     return f"{row.network}{'*' if row.network in TWIN_OF else ''} {row.method}"
+
+
+def _twins(rows: Sequence[Result]) -> list[str]:
+    """What the star of a label says."""
+    names = [TWIN_OF[row.network] for row in rows if row.network in TWIN_OF]
+    return [f"*: the trainings of {name}" for name in dict.fromkeys(names)]
 
 
 def _lines(rows: Sequence[Result], height: float) -> tuple[Figure, Axes, dict[str, int]]:
