@@ -25,7 +25,7 @@ SPACE = default_space(0.01)
 
 def test_the_default_space_is_the_declared_one():
     grids = {
-        "learning_rate": [0.005, 0.01, 0.02, 0.05],
+        "learning_rate": [0.01, 0.02, 0.05],
         "weight_decay": [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3],
         "dropout": [0.3, 0.5, 0.8],
         "keep_prob": [round(0.05 * k, 2) for k in range(1, 20)],
