@@ -136,7 +136,7 @@ def dropped(case: Weighted, normalization: str, places: Tensor) -> dict[str, Any
     norms, exists, printed, meant = [], [], [], []
     for some in places.split(max(1, AT_ONCE // graph.num_nodes**2)):
         keep = torch.ones(len(some), graph.num_edges, dtype=torch.bool, device=graph.device)
-        keep[torch.arange(len(some)), some] = False
+        keep[torch.arange(len(some), device=graph.device), some] = False
         other = shift_operator(graph, keep, normalization=normalization, dtype=torch.float64).to_dense()
         found = model.of(other)
         norms.append(found.norm)
