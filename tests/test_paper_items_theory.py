@@ -206,7 +206,7 @@ def test_the_picture_of_the_scores_marks_gamma():
         assert first.get_ydata()[0] == graph_figures.FLOOR
         assert gamma.get_ydata()[0] == 0.25
     said = [text.get_text() for text in figure.axes[1].texts]
-    assert said[1] == "drawn at 1e-10, but smaller:\n5.0% (combinatorial) and 5.0% (normalized)"  # the zeros
+    assert said[1] == "drawn at 1e-16, but smaller:\n5.0% (combinatorial) and 5.0% (normalized)"  # the zeros
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "combinatorial Laplacian", "normalized Laplacian",
     ]  # fmt: skip
@@ -478,7 +478,7 @@ def test_a_narrow_network_has_an_exact_signal_and_a_wide_one_has_none():
         whole, others, taps, x = random_case(shapes, order=1)
         for layer in taps:
             layer[:, :, 0] = 0 if exact else layer[:, :, 0]
-        case = augmentation.Case(network="", kind="random", taps=taps, others=taps)
+        case = augmentation.Tried(network="", kind="random", taps=taps, others=taps)
         found = augmentation.fitted(case, {"nonlinear": True}, x, (whole, others), torch.linalg.eigh(whole))
         assert (found["most_unexplained"] < 1e-8) == exact
         assert found["most_unexplained"] < 1  # X itself would leave all of it
@@ -487,7 +487,7 @@ def test_a_narrow_network_has_an_exact_signal_and_a_wide_one_has_none():
 
 def test_nothing_dropped_changes_no_signal():
     whole, _, taps, x = random_case([(1, 1)], order=3)
-    case = augmentation.Case(network="", kind="random", taps=taps, others=taps)
+    case = augmentation.Tried(network="", kind="random", taps=taps, others=taps)
     found = augmentation.fitted(case, {}, x, (whole, whole[None]), torch.linalg.eigh(whole))
     assert found["distance"] < 1e-9
     assert found["change"] == 0
@@ -507,7 +507,7 @@ def test_augmentation_measured(tmp_path):
     item = augmentation.run(bench(tmp_path, "augmentation", families=families, epochs=2, draws=2))
     verdicts = list(check(item, "augmentation").values())
     assert [row.network for row in item.rows[:3]] == ["one filter", "filter bank 1→32", "filter bank 1→32"]
-    assert (verdicts[0].status, verdicts[0].where) == (PARTLY, "one filter, random taps")
+    assert (verdicts[0].status, verdicts[0].where) == (PARTLY, "one filter, random taps: all")
     assert [verdict.own for verdict in verdicts] == [False, False, False, True]
     (table,) = augmentation.tables(item.rows)
     assert len(table.rows) == 3 * 3  # networks with their taps, normalisations
@@ -539,7 +539,7 @@ def test_equation_eleven_as_printed_is_always_zero_and_as_meant_is_the_change():
 def test_a_single_edge_has_the_error_of_the_dense_equation():
     """‖E‖ by NumPy's least squares of the Kronecker form (I ⊗ S + S ⊗ I) vec(E) = vec(S − S')."""
     graph = graphs.path(5)
-    case = edge_errors.Case(graph, torch.arange(4.0))
+    case = edge_errors.Weighted(graph, torch.arange(4.0))
     found = edge_errors.dropped(case, "gcn-residual", torch.arange(4))
     norms = []
     for edge in range(4):

@@ -16,7 +16,7 @@ from tadropedge.paper.registry import item_module
 from tadropedge.paper.rows import Row
 
 SMALL = {
-    "variance": {"datasets": ["karate"], "keep_probs": [0.3, 0.7], "samples": 4},
+    "variance": {"datasets": ["karate"], "normalizations": ["gcn"], "keep_probs": [0.3, 0.7], "samples": 4},
     "theorem1": {
         "families": [{"dataset": "karate", "graphs": 1, "normalizations": ["gcn-residual", "laplacian"]}],
         "draws": 3,

@@ -25,7 +25,7 @@ LAPLACIANS: dict[str, dict[str, Any]] = {
     "combinatorial": {"color": PALETTE[0], "linestyle": "-"},
     "normalized": {"color": PALETTE[1], "linestyle": (0, (5, 1.5))},
 }
-FLOOR = 1e-10  # smaller scores are drawn here, and the picture says how many
+FLOOR = 1e-16  # smaller scores are drawn here, and the picture says how many
 
 
 @picture
@@ -137,4 +137,4 @@ def distributions(curves: Mapping[str, Mapping[str, Array]], gamma: Mapping[str,
     for axis in axes[-1]:
         axis.set_xlabel("pairs (i, j) in order of weight")
     legend(figure, axes[0, 1], ncols=2)
-    return figure, "aggregate resistance weights, q = number of classes; dotted: γ of the paper"
+    return figure, "aggregate resistance weights, q = number of classes; dotted: γ of the paper; left: up to 12 γ"

@@ -26,7 +26,7 @@ from tadropedge.publish.pictures import (
 if TYPE_CHECKING:
     from tadropedge.paper.items.augmentation import Changed
     from tadropedge.paper.items.edge_errors import Edges
-    from tadropedge.paper.items.eigengap import Choice
+    from tadropedge.paper.items.eigengap import Agreement
     from tadropedge.paper.items.proposition1 import Kind
     from tadropedge.paper.items.theorem1 import Subgraphs
     from tadropedge.paper.items.variance import Spread
@@ -41,7 +41,6 @@ LAPLACIANS: dict[str, dict[str, Any]] = {
     "combinatorial": {"color": PALETTE[0], "marker": "o", "markersize": 4},
     "normalized": {"color": PALETTE[1], "marker": "s", "markersize": 4},
 }
-LEAST = 1e-3  # smaller distances are drawn here
 PLACES = {"inside": (PALETTE[0], "o"), "between": (PALETTE[1], "s"), "as many inside": (PALETTE[2], "^")}
 
 
@@ -176,10 +175,10 @@ def changed_signals(rows: Sequence[Changed]) -> tuple[Figure, str]:
         looks |= {"linestyle": "", "markerfacecolor": PALETTE[number] if family == rows[0].family else "white"}
         label = kind if family == rows[0].family else None
         left.plot([100 * row.unexplained for row in mine], at, label=label, **looks)
-        right.plot([max(row.distance, LEAST) for row in mine], at, **looks)
-    left.set(xlabel="left of the change (%)", title="Φ(X'; S) − Φ(X; S')", xlim=(-4, 104))
+        right.plot([row.distance for row in mine], at, **looks)
+    left.set(xlabel="share of the change of the output (%)", title="what X' leaves of the change", xlim=(-4, 104))
     right.axvline(1, color=QUIET, linewidth=1, linestyle=RULE)
-    right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X; beyond 1: farther than 0 is")
+    right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X")
     legend(figure, left)
     hollow = "".join(
         f"; hollow: {name}" for name in dict.fromkeys(row.family for row in rows) if name != rows[0].family
@@ -215,7 +214,7 @@ def edge_errors(rows: Sequence[Edges]) -> tuple[Figure, str]:
 
 
 @picture
-def choices_of_q(rows: Sequence[Choice], p: float) -> tuple[Figure, str]:
+def choices_of_q(rows: Sequence[Agreement], p: float) -> tuple[Figure, str]:
     """Left, how far both choices of q agree on the order of edges; right, how far keep probabilities differ."""
     names = [f"{title(row.dataset)}, {row.laplacian}\nq = {row.chosen} for {row.classes} classes" for row in rows]
     figure = Figure(figsize=(WIDTH * 1.5, 1.6 + 0.5 * len(rows)))

@@ -16,6 +16,7 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.paper.changed_signal import Bank, Spectrum, nearest_signal, signal_of_narrow
 from tadropedge.paper.figures import theory as figures
 from tadropedge.paper.item import Bench, Item, Table, Verdict, table_of
+from tadropedge.paper.items.edge_errors import where_of_both
 from tadropedge.paper.items.theorem1 import largest_component
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import judged, mean_and_error, where_it_holds
@@ -67,7 +68,7 @@ ROWS = (Changed,)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Case:
+class Tried:
     """A network with its taps, and others like it, on one graph."""
 
     network: str
@@ -124,7 +125,7 @@ def _measure(bench: Bench, dataset: Dataset, family: Mapping[str, Any], number: 
 
 def _cases(
     bench: Bench, dataset: Dataset, names: Iterable[str], normalization: str, random: torch.Generator
-) -> Iterable[Case]:
+) -> Iterable[Tried]:
     """Every network with random taps, and where the recipe trains it with trained ones."""
 
     @cache
@@ -136,10 +137,10 @@ def _cases(
     for name in names:
         settings = bench.recipe["networks"][name]
         taps, others = (_random(settings, random, dataset.device) for _ in range(2))
-        yield Case(network=name, kind="random", taps=taps, others=others)
+        yield Tried(network=name, kind="random", taps=taps, others=others)
         if settings.get("trained"):
             own = trained(settings["widths"][1], settings["order"])
-            yield Case(network=name, kind="trained", taps=own, others=taps)
+            yield Tried(network=name, kind="trained", taps=own, others=taps)
 
 
 def _random(settings: Mapping[str, Any], random: torch.Generator, device: torch.device) -> Taps:
@@ -161,7 +162,7 @@ def _signals(dataset: Dataset, count: int, nodes: int, width: int, random: torch
 
 
 def fitted(
-    case: Case, settings: Mapping[str, Any], x: Tensor, operators: tuple[Tensor, Tensor], spectrum: Spectrum
+    case: Tried, settings: Mapping[str, Any], x: Tensor, operators: tuple[Tensor, Tensor], spectrum: Spectrum
 ) -> dict[str, Any]:
     """What a row holds of signals ``x [B, N, F]``; ``operators`` are S ``[N, N]`` and the S' ``[D, N, N]``."""
     whole, others = operators
@@ -249,12 +250,11 @@ def judge(rows: Sequence[Changed], recipe: Recipe) -> list[Verdict]:
     groups = grouped(rows, lambda row: row.name)
     left = summary(rows)
     said = {name: f"{name} {one.value:.1%} ± {one.error:.1%}" for name, one in left.items() if one.value > EXACT}
-    exact = {name: max(row.most_unexplained for row in mine) <= EXACT for name, mine in groups.items()}
+    kinds = grouped(rows, lambda row: (row.name, row.normalization))
+    exact = {key: max(row.most_unexplained for row in mine) <= EXACT for key, mine in kinds.items()}
     good = {name: one.value <= SMALL for name, one in left.items()}
     near = {
-        f"{name} ({kind})": float(np.median([row.distance for row in mine])) <= NEAR
-        for (name, kind), mine in grouped(rows, lambda row: (row.name, row.normalization)).items()
-        if good[name]
+        key: float(np.median([row.distance for row in mine])) <= NEAR for key, mine in kinds.items() if good[key[0]]
     }
     far = [f"{name} {_span([row.distance for row in mine])}" for name, mine in groups.items() if good[name]]
     drifts = {name: [row.drift for row in mine if row.drift is not None] for name, mine in groups.items() if good[name]}
@@ -262,9 +262,9 @@ def judge(rows: Sequence[Changed], recipe: Recipe) -> list[Verdict]:
     worst = max(row.condition for row in rows if row.condition is not None)
     numbers = {"left": ", ".join(said.values()), "small": SMALL, "far": ", ".join(far), "condition": worst}
     return [
-        judged(recipe, "exists", where_it_holds(exact), **numbers),
+        judged(recipe, "exists", where_of_both(exact), **numbers),
         judged(recipe, "augments", where_it_holds(good), **numbers),
-        judged(recipe, "near", where_it_holds(near), **numbers),
+        judged(recipe, "near", where_of_both(near), **numbers),
         judged(
             recipe,
             "data",

@@ -57,7 +57,7 @@ ROWS = (Edges,)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Weighted:
     """A graph, its scores ``[M]``, and which of its edges join two clusters, where that is known."""
 
     graph: Graph
@@ -101,19 +101,19 @@ def neighbourhood(graph: Graph, start: int, count: int) -> Graph:
     return Graph.from_edge_index(number[graph.pairs[:, kept]], num_nodes=count)
 
 
-def _case(bench: Bench, family: Mapping[str, Any], seed: int) -> Case:
+def _case(bench: Bench, family: Mapping[str, Any], seed: int) -> Weighted:
     """A block model, or a neighbourhood in the largest component of a dataset."""
     if "clusters" in family:
         made = clustered(family, seed)
-        return Case(made.graph, aggregate_resistance(made.graph, made.q), made.between)
+        return Weighted(made.graph, aggregate_resistance(made.graph, made.q), made.between)
     dataset = bench.dataset(family["dataset"])
     graph = largest_component(dataset.graph)
     start = int(np.random.default_rng([seed, 4]).integers(graph.num_nodes))
     part = neighbourhood(graph, start, family["nodes"])
-    return Case(part, aggregate_resistance(part, dataset.num_classes))
+    return Weighted(part, aggregate_resistance(part, dataset.num_classes))
 
 
-def _measure(case: Case, recipe: Recipe, family: Mapping[str, Any], number: int, seed: int) -> list[Edges]:
+def _measure(case: Weighted, recipe: Recipe, family: Mapping[str, Any], number: int, seed: int) -> list[Edges]:
     """One row for each normalisation; the same edges are dropped for all."""
     count = min(recipe["edges"] if "dataset" in family else case.graph.num_edges, case.graph.num_edges)
     chosen = np.sort(np.random.default_rng([seed, 5]).choice(case.graph.num_edges, count, replace=False))
@@ -128,7 +128,7 @@ def _measure(case: Case, recipe: Recipe, family: Mapping[str, Any], number: int,
     return [Edges(normalization=kind, **shared, **dropped(case, kind, places)) for kind in recipe["normalizations"]]
 
 
-def dropped(case: Case, normalization: str, places: Tensor) -> dict[str, Any]:
+def dropped(case: Weighted, normalization: str, places: Tensor) -> dict[str, Any]:
     """Drop the edges at ``places [D]`` one at a time, and compare ‖E‖ with what is known of each of them."""
     graph = case.graph
     whole = shift_operator(graph, normalization=normalization, dtype=torch.float64).to_dense()
@@ -136,7 +136,7 @@ def dropped(case: Case, normalization: str, places: Tensor) -> dict[str, Any]:
     norms, exists, printed, meant = [], [], [], []
     for some in places.split(max(1, AT_ONCE // graph.num_nodes**2)):
         keep = torch.ones(len(some), graph.num_edges, dtype=torch.bool, device=graph.device)
-        keep[torch.arange(len(some)), some] = False
+        keep[torch.arange(len(some), device=graph.device), some] = False
         other = shift_operator(graph, keep, normalization=normalization, dtype=torch.float64).to_dense()
         found = model.of(other)
         norms.append(found.norm)
@@ -202,12 +202,12 @@ def judge(rows: Sequence[Edges], recipe: Recipe) -> list[Verdict]:
         judged(
             recipe,
             "weights",
-            _where({key: one.above(CLEAR) for key, one in by_weight.items()}),
+            where_of_both({key: one.above(CLEAR) for key, one in by_weight.items()}),
             said=_told(by_weight, "+.2f"),
             **there,
         ),
-        judged(recipe, "between", _where(larger), said=_told(factors, ".2f")),
-        judged(recipe, "degrees", _where(stronger), said=_told(by_degree, "+.2f")),
+        judged(recipe, "between", where_of_both(larger), said=_told(factors, ".2f")),
+        judged(recipe, "degrees", where_of_both(stronger), said=_told(by_degree, "+.2f")),
     ]
 
 
@@ -219,20 +219,19 @@ def _means(rows: Sequence[Edges], what: str) -> dict[tuple[str, str], Measured]:
     return {key: mean_and_error([getattr(row, what) for row in mine]) for key, mine in groups.items()}
 
 
-def _where(found: Mapping[tuple[str, str], bool]) -> bool | str:
-    """Where something holds, by normalisation.
+def where_of_both(found: Mapping[tuple[str, str], bool]) -> bool | str:
+    """Where something holds that has two names: the second ones by the first.
 
-    >>> _where({("gcn", "Cora"): True, ("gcn", "karate"): False, ("adjacency", "Cora"): False})
+    >>> where_of_both({("gcn", "Cora"): True, ("gcn", "karate"): False, ("adjacency", "Cora"): False})
     'gcn: Cora'
     """
-    kinds = {
-        kind: where_it_holds({family: found[kind, family] for _, family in keys})
-        for kind, keys in grouped(found, lambda key: key[0]).items()
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    holds = {
+        first: where_it_holds({second: found[first, second] for _, second in keys})
+        for first, keys in grouped(found, lambda key: key[0]).items()
     }
-    if len(set(kinds.values())) == 1 and isinstance(first := next(iter(kinds.values())), bool):
-        return first
-    told = {kind: "all" if holds is True else holds for kind, holds in kinds.items() if holds}
-    return "; ".join(f"{kind}: {families}" for kind, families in told.items())
+    return "; ".join(f"{first}: {'all' if seconds is True else seconds}" for first, seconds in holds.items() if seconds)
 
 
 def _told(found: Mapping[tuple[str, str], Measured], form: str) -> str:

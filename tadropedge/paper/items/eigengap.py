@@ -25,7 +25,7 @@ ALIKE = 0.9  # a rank correlation, or a share of the critical edges, from which 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Row):
+class Agreement(Row):
     """Weights with q at the eigengap beside weights with q = classes, of one dataset and Laplacian.
 
     ``chosen`` is q of the largest component; ``changed`` of ``components`` with modes of their own use another number
@@ -46,23 +46,23 @@ class Choice(Row):
     cdf: float
 
 
-ROWS = (Choice,)
+ROWS = (Agreement,)
 
 
 def run(bench: Bench) -> Item:
     """Score the edges of each dataset with each Laplacian, both ways."""
     recipe, journal = bench.recipe, Journal(bench)
     cases = [(name, laplacian) for name in recipe["datasets"] for laplacian in recipe["laplacians"]]
-    rows: list[Choice] = []
+    rows: list[Agreement] = []
     for name, laplacian in bench.each("weights", cases, lambda case: case[0]):
         dataset = bench.dataset(name)
         make = partial(_measure, bench, dataset, laplacian)
-        rows += journal.rows(f"{name}/{laplacian}", (data_fingerprints(dataset), dataset.gamma), Choice, make)
+        rows += journal.rows(f"{name}/{laplacian}", (data_fingerprints(dataset), dataset.gamma), Agreement, make)
     pictures = {"eigengap": figures.choices_of_q(rows, recipe["keep_prob"])}
     return Item(rows, judge(rows, recipe), pictures, recipe.said(), run=journal.run)
 
 
-def _measure(bench: Bench, dataset: Dataset, laplacian: str) -> list[Choice]:
+def _measure(bench: Bench, dataset: Dataset, laplacian: str) -> list[Agreement]:
     recipe, classes = bench.recipe, dataset.num_classes
     by_classes, by_gap = (
         solve(dataset.graph, "aggregate", {how: classes, "laplacian": laplacian}, cache_dir=bench.cache_dir)
@@ -71,7 +71,9 @@ def _measure(bench: Bench, dataset: Dataset, laplacian: str) -> list[Choice]:
     return [compared(dataset, laplacian, by_classes, by_gap, recipe["critical"], recipe["keep_prob"])]
 
 
-def compared(dataset: Dataset, laplacian: str, by_classes: Scored, by_gap: Scored, critical: float, p: float) -> Choice:
+def compared(
+    dataset: Dataset, laplacian: str, by_classes: Scored, by_gap: Scored, critical: float, p: float
+) -> Agreement:
     """One row, from both ways of scoring."""
     gamma: float | str = "auto" if dataset.gamma is None else dataset.gamma
     first, second = by_classes.values, by_gap.values
@@ -80,7 +82,7 @@ def compared(dataset: Dataset, laplacian: str, by_classes: Scored, by_gap: Score
         one, other = (keep_probabilities(s, keep_prob=p, strategy=strategy, gamma=gamma) for s in (first, second))
         return float((one - other).abs().mean())
 
-    return Choice(
+    return Agreement(
         dataset=dataset.name,
         laplacian=laplacian,
         classes=dataset.num_classes,
@@ -107,7 +109,7 @@ def overlap(first: Tensor, second: Tensor, share: float) -> float:
     return len(tops[0] & tops[1]) / count
 
 
-def judge(rows: Sequence[Choice], recipe: Recipe) -> list[Verdict]:
+def judge(rows: Sequence[Agreement], recipe: Recipe) -> list[Verdict]:
     """Whether it matters which of the two the tables use."""
 
     def said(of: str, form: str) -> str:
@@ -128,5 +130,5 @@ def judge(rows: Sequence[Choice], recipe: Recipe) -> list[Verdict]:
     ]
 
 
-def _where(rows: Sequence[Choice], of: str) -> bool | str:
+def _where(rows: Sequence[Agreement], of: str) -> bool | str:
     return where_it_holds({f"{title(row.dataset)} ({row.laplacian})": getattr(row, of) >= ALIKE for row in rows})
