@@ -50,6 +50,13 @@ def test_settings_that_are_equally_good_leave_no_luck():
     assert selection(known([0.8, 0.8, 0.8], 0.01), 0).error == 0
 
 
+def test_a_choice_of_two_settings_has_luck():
+    """Half of two trials is one, which shows no noise."""
+    assert min(found.error for found in selections(searched([0.8, 0.79], methods=8)).values()) > 0.001
+    failed = {name: np.vstack((scores, np.full(3, NAN))) for name, scores in searched([0.8, 0.79], methods=8).items()}
+    assert noise(np.stack(list(failed.values()))) == noise(np.stack(list(searched([0.8, 0.79], methods=8).values())))
+
+
 @pytest.mark.parametrize("gap", [0.002, 0.01, 0.02, 0.03])
 def test_the_luck_of_two_settings(gap):
     """The worse is chosen with a chance of Φ(−gap / √2σ)."""

@@ -174,6 +174,14 @@ def test_a_file_without_a_split_gets_a_random_one(npz):
         load_file(both, split="full")
 
 
+def test_a_split_does_not_follow_labels_that_were_made_with_the_same_seed(npz):
+    labels, arcs = np.zeros(1000, dtype=np.int64), np.stack((np.arange(999), np.arange(1, 1000)))
+    labels[np.random.default_rng(0).permutation(1000)[:200]] = 1  # as Minesweeper was made
+    file = npz(edge_index=arcs, x=np.ones((1000, 1)), y=labels)
+    for data in (load_file(file, per_class=5), load_dataset(file, split_sizes=(100, 200, 300))):
+        assert [0.1 < data.labels[part].double().mean() < 0.3 for part in (data.split.val, data.split.test)] == [True] * 2
+
+
 NAN = X.copy()
 NAN[7, 2] = np.nan
 

@@ -147,7 +147,7 @@ def selection(fit: Fitted, place: int, draws: int = DRAWS) -> Selection:
 def noise(scores: Array, nodes: int | None = None) -> tuple[float, int]:
     """σ and its degrees of freedom, from ``scores [M, I, K]``, the better half of each search.
 
-    Settings that diverge are noisier than those between which the choice is made.
+    Settings that diverge are noisier than those between which the choice is made. Two are needed to see any noise.
 
     >>> noise(np.array([[[0.75, 1.0], [1.0, 0.75], [0.1, 0.7]]]))
     (0.25, 1)
@@ -160,7 +160,8 @@ def noise(scores: Array, nodes: int | None = None) -> tuple[float, int]:
         return float(np.sqrt(max(best * (1 - best), 1 / size) / size)), size
     total, freedom = 0.0, 0
     for one, mean in zip(scores, means, strict=True):
-        better = one[mean >= np.nanmedian(mean)]
+        better = one[np.argsort(-mean)[: max(2, (np.isfinite(mean).sum() + 1) // 2)]]
+        better = better[np.isfinite(better).all(axis=1)]
         left = better - better.mean(axis=1, keepdims=True)
         left = left - left.mean(axis=0)
         total += float((left**2).sum())

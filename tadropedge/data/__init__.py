@@ -14,7 +14,16 @@ from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
-from tadropedge.data.splits import Given, OfSizes, PerClass, Split, check_sizes, random_split, shuffled_split
+from tadropedge.data.splits import (
+    Given,
+    OfSizes,
+    PerClass,
+    Split,
+    check_sizes,
+    random_split,
+    shuffled_split,
+    split_seeds,
+)
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.memory import within_memory
@@ -87,4 +96,4 @@ def _resized(dataset: Dataset, sizes: OfSizes, seed: int) -> Dataset:
             f"split_sizes are for node-level data, and {dataset.name} is a {dataset.level}-level task: give its loader "
             "sizes"
         )
-    return replace(dataset, split=sizes.split(dataset.labels, seed).to(dataset.device), drawn=sizes)
+    return replace(dataset, split=sizes.split(dataset.labels, split_seeds(seed)[0]).to(dataset.device), drawn=sizes)

@@ -15,7 +15,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.data.splits import Drawn, Given, Indices, OfSizes, PerClass, Split, drawn_around, shuffled_labels
+from tadropedge.data.splits import (
+    Drawn,
+    Given,
+    Indices,
+    OfSizes,
+    PerClass,
+    Split,
+    drawn_around,
+    shuffled_labels,
+    split_seeds,
+)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -81,7 +91,7 @@ class Choosing:
             return way.splits[self._place(number, len(way.splits))]
         if number == 0:
             return self.own
-        seed, test_seed = _words(way.seed, number)
+        seed, test_seed = split_seeds(way.seed, number)
         if number < self.count:
             return way.split(self.labels, seed)
         nodes = _drawn(self.labels, self._pool[1], way.least, way.num_test, test_seed)
@@ -137,12 +147,6 @@ class Choosing:
             if len(_drawn(self.labels, pool, self.way.least, self.way.num_test, 0)) == self.way.num_test:
                 return what, pool
         return "validation", labelled
-
-
-def _words(seed: int, number: int) -> tuple[int, int]:
-    """Two seeds of (seed, number); NumPy guarantees that the mixing never changes."""
-    one, two = np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(2, np.uint64)
-    return int(one), int(two)
 
 
 def _drawn(labels: Tensor, pool: Mask, least: int, count: int, seed: int) -> Indices:

@@ -32,7 +32,7 @@ from tadropedge.arrays import checked_parts, plain_array, whole_numbers
 from tadropedge.checks import check_flag, check_integer, check_path
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
-from tadropedge.data.splits import PARTS, Drawn, Given, PerClass, Split, num_classes, way_of
+from tadropedge.data.splits import PARTS, Drawn, Given, PerClass, Split, num_classes, split_seeds, way_of
 from tadropedge.data.tables import read_table
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
@@ -126,7 +126,7 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
     rest = labelled.numel() - per_class * labelled.unique().numel()
     num_val = min(NUM_VAL, max(1, rest // 3))
     drawn = PerClass(per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
-    return drawn.split(contents.labels, seed), drawn
+    return drawn.split(contents.labels, split_seeds(seed)[0]), drawn
 
 
 def _read_arrays(path: Path) -> Contents:

@@ -175,6 +175,16 @@ def shuffled_labels(labels: Tensor, seed: int) -> tuple[Indices, Indices]:
     return order, known[order]
 
 
+def split_seeds(seed: int, number: int = 0) -> tuple[int, int]:
+    """Two seeds for split ``number`` of data that somebody else made: of its other nodes, and of its test nodes.
+
+    Labels are often made with NumPy's permutation of a small seed. A split drawn from that very permutation would
+    follow the labels: the first nodes would all be of one class. NumPy guarantees that the mixing never changes.
+    """
+    one, two = np.random.SeedSequence(check_seed(seed), spawn_key=(number,)).generate_state(2, np.uint64)
+    return int(one), int(two)
+
+
 def check_sizes(name: str, sizes: object) -> tuple[int, int, int]:
     """Return the sizes of the three parts of a split."""
     listed = check_list(name, sizes, "three whole numbers")
