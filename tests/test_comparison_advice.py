@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from comparisons import PROTOCOL, bare, comparison, honest, older
 
@@ -9,6 +10,7 @@ from tadropedge.comparison.advice import advise
 from tadropedge.comparison.cautions import cautions
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.judging import Against
+from tadropedge.comparison.selection import Selection
 
 GAINS = [0.004, 0.005, 0.003, 0.0045, 0.0035, 0.004, 0.005, 0.003]
 
@@ -47,8 +49,8 @@ def test_what_helps_is_named_with_its_settings_and_its_gain():
     assert (found.use, found.settings) == ("cdf", CDF)
     assert found.words == (
         "Use cdf with keep_prob 0.7 (learning rate 0.01): +0.42 ± 0.15 points over not dropping (p = 0.003); DropEdge "
-        "tuned does the same (+0.05 ± 0.10). Adaptive dropping (cdf) adds +0.05 ± 0.10 points over DropEdge tuned "
-        "(cannot be told apart, p = 0.800) and +0.42 ± 0.15 points over DropEdge at the same budget (surely "
+        "tuned does the same (+0.05 ± 0.10). Adaptive dropping (cdf) differs from DropEdge tuned by +0.05 ± 0.10 "
+        "points (cannot be told apart, p = 0.800) and from DropEdge at the same budget by +0.42 ± 0.15 points (surely "
         "better, p = 0.003)."
     )
 
@@ -60,7 +62,9 @@ def test_dropedge_is_preferred_where_no_adaptive_method_is_surely_better():
     assert found.words.split(". ")[0] == (
         "Use dropedge with keep_prob 0.8 (learning rate 0.01): +0.42 ± 0.15 points over not dropping (p = 0.003)"
     )
-    assert found.words.split(". ")[1].startswith("The best of 2 adaptive methods (cdf) adds +0.05 ± 0.10 points over")
+    assert found.words.split(". ")[1].startswith(
+        "The best of 2 adaptive methods (cdf) differs from DropEdge tuned by +0.05 ± 0.10 points"
+    )
 
 
 def test_an_adaptive_method_that_is_surely_better_than_dropedge_is_used():
@@ -68,7 +72,7 @@ def test_an_adaptive_method_that_is_surely_better_than_dropedge_is_used():
     found = advise(rows)
     assert found.use == "cdf"
     assert "does the same" not in found.words
-    assert "over DropEdge tuned (surely better, p = 0.003)" in found.words
+    assert "from DropEdge tuned by +0.42 ± 0.15 points (surely better, p = 0.003)" in found.words
 
 
 def test_the_simplest_of_those_that_do_not_beat_each_other():
@@ -77,6 +81,35 @@ def test_the_simplest_of_those_that_do_not_beat_each_other():
     strong = row("effective-cdf", BETTER, SAME, SAME)
     strong = replace(strong, against=strong.against | {"none": against("original", 0.014, 0.001, 0.001, gains=larger)})
     assert advise([strong, row("cutoff", BETTER, SAME, SAME)]).use == "effective-cdf"
+
+
+def test_two_methods_are_told_apart_only_beyond_the_luck_of_their_choices():
+    larger = [gain + 0.01 + 0.001 * (place % 2) for place, gain in enumerate(GAINS)]
+    strong = row("effective-cdf", BETTER, SAME, SAME)
+    strong = replace(strong, against=strong.against | {"none": against("original", 0.014, 0.001, 0.001, gains=larger)})
+    rows, lucky = (
+        [strong, row("cutoff", BETTER, SAME, SAME)],
+        Selection(shifts=np.array([-0.02, 0, 0, 0.02]), noise=0.1),
+    )
+    sure = Selection(shifts=np.zeros(4), noise=0.0)
+    assert advise(rows, {"effective-cdf": sure, "cutoff": sure}).use == "effective-cdf"
+    assert advise(rows, {"effective-cdf": lucky, "cutoff": sure}).use == "cutoff"
+
+
+def test_the_network_that_should_keep_its_edges_is_named():
+    sage = row("graphsage+dropedge", SAME)
+    sage = replace(
+        sage, against={"none": replace(sage.against["none"], reference="graphsage", settings={"samples": 5})}
+    )
+    assert advise([sage]).words.startswith("Do not drop edges of graphsage (samples 5): nothing is")
+    both = advise([sage, row("dropedge", SAME)])
+    assert both.use == "original"
+    assert both.words.startswith("Do not drop edges (learning rate 0.01, dropout 0.5): nothing is")
+
+
+def test_warnings_belong_to_the_advice():
+    rows = [row("dropedge", SAME, keep_prob=0.99, kept_share=0.99)]
+    assert advise(rows, protocol=PROTOCOL).warnings == tuple(cautions(rows, PROTOCOL)) != ()
 
 
 @pytest.mark.parametrize("tests", [(WORSE, SAME), (SAME, WORSE)])
@@ -99,7 +132,7 @@ def test_where_nothing_helps_it_says_what_would_have_been_found():
     assert (found.use, found.settings) == ("original", {"learning_rate": 0.01, "dropout": 0.5})
     assert found.words.split(". The")[0].split(". Adaptive")[0] == (
         "Do not drop edges (learning rate 0.01, dropout 0.5): nothing is surely better than not dropping; this run "
-        "would have found a gain of 0.50 points (80 %); half of it needs 64 seeds"
+        "would have found a gain of 0.50 points with a chance of 80 %; half of it needs 64 seeds, 44 more"
     )
 
 
@@ -117,7 +150,7 @@ def test_few_seeds_and_the_luck_of_the_choice_are_said():
     words = advise([limited(detectable=None)]).words
     assert "; 6 seeds are too few to find any gain: take at least 8. No adaptive method was compared." in words
     words = advise([limited(seeds_for_half=None)]).words
-    assert "(80 %); half of it takes more choosing splits (--choose-splits), not more seeds." in words
+    assert "with a chance of 80 %; half of it takes more choosing splits (--choose-splits), not more seeds." in words
 
 
 def test_failed_methods_are_not_advised():
@@ -172,8 +205,7 @@ def test_what_is_shared_and_how_many_splits_there_are_is_said():
     given = replace(PROTOCOL, disjoint=False, judge_splits=7)
     assert cautions([], given) == [
         PROTOCOL.shared,
-        "The 20 replicates share 7 different splits, all that the file has left to judge: the intervals speak of "
-        "these splits.",
+        "The 20 replicates share 7 splits, all that the file has left to judge: the intervals speak of no others.",
     ]
 
 

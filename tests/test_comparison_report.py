@@ -13,6 +13,7 @@ from tadropedge import TadropedgeError
 from tadropedge.comparison.report import render, table, write_report
 from tadropedge.comparison.results import PaperProtocol, Results, evidence_of, honest_label, judged, paper_label
 from tadropedge.comparison.statistics import verdict
+from tadropedge.publish.wording import p_value
 
 RESULTS = comparison()
 HOSTILE = """<script>alert(1)</script>"'&[bold]{{ 7 * 7 }}"""
@@ -49,15 +50,16 @@ def test_every_number_of_a_test_is_in_the_table(page):
     for kind, words in (
         ("none", "not dropping"),
         ("dropedge", "DropEdge tuned"),
-        ("budget", "DropEdge at the same budget"),
+        ("budget", "same budget"),
     ):
         test = found.against[kind]
         own, gap = 50 * (test.high - test.low), 50 * (test.difference_high - test.difference_low)
         difference = f"{100 * test.difference:+.2f}".replace("-", "−")
-        cells = f"{100 * test.mean:.2f} ± {own:.2f} {100 * test.reference_mean:.2f} {difference} ± {gap:.2f} "
-        assert f"inverse-cdf {words} {test.outcome} {cells}" in text
+        mean, end = f"{100 * test.mean:.2f} ± {own:.2f}", f"{p_value(test.p_value)} {test.outcome} 0 of 20"
+        cells = f"{mean} {words} {100 * test.reference_mean:.2f} {difference} ± {gap:.2f} {end}"
+        assert f"inverse-cdf {cells}" in text
     assert f"inverse-cdf {100 * found.paper_protocol.best_test:.2f} 30 " in text
-    assert "19 (1 failed)" in text
+    assert "undecided 1 of 20" in text
 
 
 def test_settings_of_methods_and_references_are_shown(page):
@@ -72,7 +74,7 @@ def test_results_of_older_versions_are_shown_with_their_one_test(evidence):
     text = Page(render(results)).text
     assert verdict(judged(results.rows), evidence_of(results.rows)) in text
     assert "that reference was not tuned for itself, and not dropping was not tested" in text
-    assert "cutoff DropEdge with its settings and budget better" in text
+    assert re.search(r"cutoff [\d.]+ ± [\d.]+ DropEdge with its settings and budget – \S+ ± \S+ \S+ better", text)
     assert ("the largest of three tests" in text) == evidence
     assert "cutoff" in printed(results.rows)
 
@@ -212,3 +214,14 @@ def test_the_page_fits_a_phone(page, tmp_path):
     wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frames}", encoding="utf-8")
     title = re.search("<title>(.*?)</title>", browse(tmp_path, wrapper, "--dump-dom"))[1]
     assert title == "390 390 700"
+
+
+@needs_chromium
+def test_no_column_of_the_tests_is_hidden_on_a_desk(tmp_path):
+    methods = dict.fromkeys(("original", "dropedge", "graphsage+effective-cdf"), 0.0)
+    frame = f'<iframe width="1100" height="900" srcdoc="{escape(render(comparison(gains=methods)))}"></iframe>'
+    script = """onload = () => { const box = document.querySelector("iframe").contentDocument.querySelector(".scroll");
+        document.title = box.scrollWidth - box.clientWidth }"""
+    wrapper = tmp_path / "wrapper.html"
+    wrapper.write_text(f"<!doctype html><title>?</title><script>{script}</script>{frame}", encoding="utf-8")
+    assert "<title>0</title>" in browse(tmp_path, wrapper, "--dump-dom")

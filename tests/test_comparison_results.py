@@ -45,7 +45,7 @@ def test_committed_results_are_read_and_written_byte_for_byte(tmp_path):
 def test_the_document_is_as_designed(tmp_path):
     document = json.loads(write_results(comparison(), tmp_path / "results.json").read_text(encoding="utf-8"))
     assert list(document) == ["advice", "protocol", "compare", "run"]
-    assert list(document["advice"]) == ["words", "use", "settings"]
+    assert list(document["advice"]) == ["words", "use", "settings", "warnings"]
     assert document["protocol"]["simulated"]["false_alarms"] == 0.031
     found = document["compare"][2]
     assert list(found)[:7] == ["dataset", "backbone", "layers", "method", "laplacian", "paper_protocol", "honest"]

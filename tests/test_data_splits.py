@@ -116,7 +116,7 @@ def test_else_no_test_node_validated_a_choice():
     shared = many.shared
     assert (shared.what, shared.val) == ("training", 0)
     assert shared.train == pytest.approx(np.mean(shares), abs=0.01)
-    assert f"{shared.train:.0%} of them were training nodes" in shared.words
+    assert f"{100 * shared.train:.0f} % of them were training nodes" in shared.words
 
 
 def test_else_all_nodes_are_drawn_from_and_that_is_said():
@@ -128,7 +128,7 @@ def test_else_all_nodes_are_drawn_from_and_that_is_said():
     assert shared.what == "validation"
     assert shared.train == pytest.approx(np.mean([len(trained & test) / 500 for test in tests]), abs=0.01)
     assert shared.val == pytest.approx(np.mean([len(validated & test) / 500 for test in tests]), abs=0.01)
-    assert f"{shared.train:.0%} were training and {shared.val:.0%} validation nodes" in shared.words
+    assert f"{100 * shared.train:.0f} % were training and {100 * shared.val:.0f} % validation nodes" in shared.words
 
 
 def test_a_test_part_leaves_every_class_nodes_to_train_on():

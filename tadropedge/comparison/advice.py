@@ -11,36 +11,51 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tadropedge.comparison.cautions import cautions
 from tadropedge.comparison.judging import KINDS, Against
-from tadropedge.comparison.paired import ALPHA, deciding_p_values
-from tadropedge.comparison.results import Advice, MethodRow, labelled
+from tadropedge.comparison.paired import deciding_p_values
+from tadropedge.comparison.results import Advice, MethodRow, Protocol, labelled
+from tadropedge.comparison.selection import Selection, between
 from tadropedge.method import Method, droppings
 from tadropedge.publish.wording import gap, listed, p_value, points, shown
 
 DROPPING = ("keep_prob", "keep_ratio", "gamma")  # settings that belong to the edges, named first
 
 
-def advise(rows: Sequence[MethodRow]) -> Advice | None:
-    """The advice of a comparison; ``None`` for rows of version 0.1, which were not judged against not dropping."""
+def advise(
+    rows: Sequence[MethodRow], selected: Mapping[str, Selection] | None = None, protocol: Protocol | None = None
+) -> Advice | None:
+    """The advice of a comparison; ``None`` for rows of version 0.1, which were not judged against not dropping.
+
+    ``selected[method]`` is what the luck of choosing settings does to its mean: it counts where methods are compared
+    with each other.
+    """
     judged = {label: row for label, row in labelled(rows).items() if "none" in row.against}
     if not judged:
         return None
-    use = _best(judged)
+    use = _best(judged, selected or {})
     if use is None:
-        undropped = next(iter(judged.values())).against["none"]
-        first, name, settings = _nothing(judged), undropped.reference, undropped.settings
+        undropped = _undropped(judged)
+        first, name, settings = _nothing(judged, undropped), undropped.reference, undropped.settings
     else:
         first, name, settings = _something(use, judged[use]), use, judged[use].settings
-    return Advice(words=f"{first}. {_adaptive(judged, use)}.", use=name, settings=settings)
+    words, warnings = f"{first}. {_adaptive(judged, use)}.", tuple(cautions(rows, protocol))
+    return Advice(words=words, use=name, settings=settings, warnings=warnings)
 
 
-def _best(judged: Mapping[str, MethodRow]) -> str | None:
+def _undropped(judged: Mapping[str, MethodRow]) -> Against:
+    """A test against not dropping, on the backbone if there is one."""
+    tests = [row.against["none"] for row in judged.values()]
+    return next((test for test in tests if test.reference == "original"), tests[0])
+
+
+def _best(judged: Mapping[str, MethodRow], selected: Mapping[str, Selection]) -> str | None:
     """The simplest method that is surely better than not dropping and that no other beats."""
     better = [label for label, row in judged.items() if row.against["none"].outcome == "better"]
     fair = [label for label in better if not _outdone(judged[label])]
     # What is surely better than something that is surely better than not dropping.
     fair += [name for label in better if (name := _outdone(judged[label])) and name in judged and name not in fair]
-    kept = [label for label in fair if not any(_beats(judged, other, label) for other in fair)] or fair
+    kept = [label for label in fair if not any(_beats(judged, other, label, selected) for other in fair)] or fair
     above = [label for label in kept if (test := judged[label].against.get("dropedge")) and test.outcome == "better"]
     return min(above or kept, key=lambda label: _order(judged[label].method), default=None)
 
@@ -51,7 +66,7 @@ def _outdone(row: MethodRow) -> str | None:
     return row.against["dropedge"].reference if worse else None
 
 
-def _beats(judged: Mapping[str, MethodRow], one: str, other: str) -> bool:
+def _beats(judged: Mapping[str, MethodRow], one: str, other: str, selected: Mapping[str, Selection]) -> bool:
     """Whether a method is surely better than another: as it was judged, or by their gains over the same reference."""
     mine, theirs = judged[one], judged[other]
     if other in (test.reference for test in mine.against.values()):
@@ -62,9 +77,10 @@ def _beats(judged: Mapping[str, MethodRow], one: str, other: str) -> bool:
     if ours.reference != others.reference or not (ours.evidence and others.evidence):
         return False
     gains = [np.asarray(test.evidence.differences, dtype=np.float64) for test in (ours, others) if test.evidence]
-    shifts = np.array([-1.0, 1.0]) * np.hypot(ours.choice_error, others.choice_error)
+    chosen = [selected[row.method] for row in (mine, theirs) if row.method in selected]
+    shifts = between(*chosen) if len(chosen) == 2 else None
     p = float(deciding_p_values(gains[0], gains[1], shifts))
-    return p <= ALPHA and float(np.nanmean(gains[0] - gains[1])) > 0
+    return p <= ours.threshold and float(np.nanmean(gains[0] - gains[1])) > 0
 
 
 def _order(method: str) -> int:
@@ -82,11 +98,11 @@ def _something(use: str, row: MethodRow) -> str:
     return f"{said}; DropEdge tuned does the same ({_short(rival)})"
 
 
-def _nothing(judged: Mapping[str, MethodRow]) -> str:
+def _nothing(judged: Mapping[str, MethodRow], undropped: Against) -> str:
     """That no method helps, what this run would have found, and what is surely worse."""
     tests = {label: row.against["none"] for label, row in judged.items()}
-    settings = next(iter(tests.values())).settings
-    said = f"Do not drop edges{_with(settings)}: nothing is surely better than not dropping"
+    where = "" if undropped.reference == "original" else f" of {undropped.reference}"
+    said = f"Do not drop edges{where}{_with(undropped.settings)}: nothing is surely better than not dropping"
     worse = [f"{label} ({_short(test)})" for label, test in tests.items() if test.outcome == "worse"]
     if worse:
         said += f", and {listed(worse)} {'is' if len(worse) == 1 else 'are'} surely worse"
@@ -97,33 +113,34 @@ def _limits(tests: Sequence[Against]) -> str:
     """The smallest gain that would have been found in every method, and the seeds that half of it takes."""
     known = [test.evidence for test in tests if test.evidence is not None]
     found = [one.detectable for one in known if one.detectable is not None]
+    seeds = max((test.seeds for test in tests), default=0)
     if not found or len(found) < len(known):
         few = [one.fewest_seeds for one in known if one.fewest_seeds is not None]
-        seeds = max((test.seeds for test in tests), default=0)
         if few and seeds < max(few):
             return f"{seeds} seeds are too few to find any gain: take at least {max(few)}"
         return "its replicates do not tell what gain it would have found"
-    said = f"this run would have found a gain of {_points(max(found))} (80 %)"
+    said = f"this run would have found a gain of {_points(max(found))} with a chance of 80 %"
     half = [one.seeds_for_half for one in known]
     if None in half:
         return f"{said}; half of it takes more choosing splits (--choose-splits), not more seeds"
-    return f"{said}; half of it needs {max(count for count in half if count is not None)} seeds"
+    most = max(count for count in half if count is not None)
+    return f"{said}; half of it needs {most} seeds, {most - seeds} more"
 
 
 def _adaptive(judged: Mapping[str, MethodRow], use: str | None) -> str:
-    """What adaptive dropping adds over DropEdge tuned, and over DropEdge at the same budget."""
+    """How adaptive dropping differs from DropEdge tuned, and from DropEdge at the same budget."""
     adaptive = {label: row for label, row in judged.items() if "dropedge" in row.against}
     known = {label: row for label, row in adaptive.items() if row.against["dropedge"].difference is not None}
     if not known:
         return "No adaptive method was compared" if not adaptive else "Adaptive dropping failed too often to be judged"
     label = use if use in known else max(known, key=lambda label: known[label].against["dropedge"].difference or 0.0)
     over = [
-        f"{_gain(test)} over {KINDS[kind]} ({_word(test)})"
+        f"from {KINDS[kind]} by {_gain(test)} ({_word(test)})"
         for kind, test in known[label].against.items()
         if kind != "none"
     ]
     front = "Adaptive dropping" if label == use or len(known) == 1 else f"The best of {len(known)} adaptive methods"
-    return f"{front} ({label}) adds {listed(over)}"
+    return f"{front} ({label}) differs {listed(over)}"
 
 
 def _word(test: Against) -> str:

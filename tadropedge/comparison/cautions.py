@@ -92,7 +92,7 @@ def _splits(protocol: Protocol) -> list[str]:
     said = [] if protocol.disjoint else [protocol.shared]
     if protocol.judge_splits < protocol.seeds:
         said.append(
-            f"The {protocol.seeds} replicates share {counted(protocol.judge_splits, 'different split')}, all that the "
-            "file has left to judge: the intervals speak of these splits."
+            f"The {protocol.seeds} replicates share {counted(protocol.judge_splits, 'split')}, all that the file has "
+            "left to judge: the intervals speak of no others."
         )
     return said

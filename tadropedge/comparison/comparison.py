@@ -12,7 +12,7 @@ from tadropedge.comparison.evidence import gathered
 from tadropedge.comparison.judging import Against, judged_together
 from tadropedge.comparison.procedure import Simulated, simulated
 from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol, Protocol, Results
-from tadropedge.comparison.selection import selections
+from tadropedge.comparison.selection import Array, Selection, selections
 from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
@@ -79,9 +79,12 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
     laboratory.check([Trial(method) for method in with_references(plan.methods)])
     found = _trained(laboratory, plan, storage, report)
-    tests, procedure = _judged(laboratory, found)
+    searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
+    selected = selections(searches, laboratory.dataset.split.sizes[1])
+    tests, procedure = _judged(laboratory, found, searches, selected)
     rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
-    return Results(rows, advice=advise(rows), protocol=_protocol(laboratory, plan, procedure))
+    protocol = _protocol(laboratory, plan, procedure)
+    return Results(rows, advice=advise(rows, selected, protocol), protocol=protocol)
 
 
 def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report) -> Tournament:
@@ -104,14 +107,14 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     )
 
 
-def _judged(laboratory: Laboratory, found: Tournament) -> tuple[dict[str, dict[str, Against]], Simulated]:
+def _judged(
+    laboratory: Laboratory, found: Tournament, searches: Mapping[str, Array], selected: Mapping[str, Selection]
+) -> tuple[dict[str, dict[str, Against]], Simulated]:
     """Every method against its references, as one family, held to the level at which the procedure keeps 5 %."""
-    searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     scores = {name: tuned.scores for name, tuned in found.tuned.items()}
-    nodes = laboratory.dataset.split.sizes[1]
     pairs = [(method, name) for method, kinds in found.against.items() for name in kinds.values()]
-    procedure = simulated(searches, scores, pairs, nodes=nodes)
-    return judged_together(scores, found.against, selections(searches, nodes), procedure.level), procedure
+    procedure = simulated(searches, scores, pairs, nodes=laboratory.dataset.split.sizes[1])
+    return judged_together(scores, found.against, selected, procedure.level), procedure
 
 
 def _protocol(laboratory: Laboratory, plan: Plan, procedure: Simulated) -> Protocol:

@@ -29,6 +29,7 @@ Array = npt.NDArray[np.float64]
 # What the absolute skewness of so many normal numbers exceeds in 1 % of samples (simulated).
 SIZES = (3, 4, 5, 6, 7, 8, 10, 14, 20, 50, 100)
 SKEWED = (1.74, 1.97, 2.08, 2.10, 2.05, 2.00, 1.87, 1.65, 1.42, 0.912, 0.645)
+LOWEST = 1e-12  # stands for a level of 0, at which nothing is found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,10 @@ class Evidence:
 
 
 def gathered(
-    accuracy: Mapping[str, Array], reference: Mapping[str, Array], shifts: Mapping[str, Array] | None = None
+    accuracy: Mapping[str, Array],
+    reference: Mapping[str, Array],
+    shifts: Mapping[str, Array] | None = None,
+    level: float = ALPHA,
 ) -> dict[str, Evidence]:
     """The evidence of every method that has two complete replicates; all as in ``statistics.judge``.
 
@@ -83,7 +87,9 @@ def gathered(
         if method in tested:
             place = list(tested).index(method)
             mine = {name: float(column[place]) for name, column in p_values.items()}
-            members |= mine | _of_differences(tested[method], len(tested), moved[method])
+            # A lower level asks as much of each test as more of them at 5 % would.
+            tests = len(tested) * (ALPHA / max(level, LOWEST))
+            members |= mine | _of_differences(tested[method], tests, moved[method])
             members["warnings"] = _warnings(tested[method], mine, lost)
         members |= {"collapses": lost, "collapse_rate": largest_rate(lost, int(used.sum()))}
         found[method] = Evidence(**members)  # type: ignore[arg-type]
@@ -104,7 +110,7 @@ def _p_values(gaps: Sequence[Array], shifts: Sequence[Array]) -> dict[str, Array
     return {name: holm(test(stacked, nothing, moved)) for name, test in tests.items()}
 
 
-def _of_differences(gaps: Array, tests: int, shifts: Array) -> dict[str, object]:
+def _of_differences(gaps: Array, tests: float, shifts: Array) -> dict[str, object]:
     """What belongs to the differences of one of so many methods that are tested together."""
     counts, _, errors = moments(gaps)
     count, worst = int(counts), int(np.nanargmin(gaps))

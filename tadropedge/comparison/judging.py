@@ -82,6 +82,7 @@ def judged_together(
         {keys[method, kind]: scores[method] for method, kind in names},
         {keys[key]: scores[name] for key, name in names.items()},
         shifts,
+        level,
     )
     found: dict[str, dict[str, Against]] = {}
     for (method, kind), name in names.items():

@@ -29,7 +29,7 @@ LARGEST = 64.0  # standard deviations
 MOST = 10**6  # replicates
 
 
-def fewest_replicates(tests: int) -> int:
+def fewest_replicates(tests: float) -> int:
     """How many replicates it takes to find any difference, however large, in one of ``tests``: 2 / 2^S ≤ 0.05 / tests.
 
     >>> [fewest_replicates(tests) for tests in (1, 4, 5, 8)]
@@ -38,7 +38,7 @@ def fewest_replicates(tests: int) -> int:
     return math.ceil(1 + math.log2(max(tests, 1) / ALPHA))
 
 
-def power(difference: float, replicates: int, tests: int) -> float:
+def power(difference: float, replicates: int, tests: float) -> float:
     """The chance of finding one true ``difference`` among ``tests``.
 
     >>> [round(power(difference, 20, 4), 2) for difference in (0.5, 1.0, 2.0)]
@@ -52,7 +52,7 @@ def power(difference: float, replicates: int, tests: int) -> float:
     return float((least >= stdtrit(replicates - 1, 1 - ALPHA / tests / 2)).mean())
 
 
-def detectable(replicates: int, tests: int, shifts: Array | None = None) -> float | None:
+def detectable(replicates: int, tests: float, shifts: Array | None = None) -> float | None:
     """The smallest true difference that is found with a chance of 80 %; ``None`` where no difference can be found.
 
     >>> round(detectable(20, 1), 1), detectable(6, 4)
@@ -66,7 +66,7 @@ def detectable(replicates: int, tests: int, shifts: Array | None = None) -> floa
     return _moved(found / float(ndtri(1 - ALPHA / tests / 2) + ndtri(WANTED)), tests, shifts)
 
 
-def replicates_for_half(replicates: int, tests: int, shifts: Array | None = None) -> int | None:
+def replicates_for_half(replicates: int, tests: float, shifts: Array | None = None) -> int | None:
     """How many replicates would find half of that difference with a chance of 80 %; ``None`` if no number would.
 
     >>> replicates_for_half(20, 1), replicates_for_half(20, 1, np.array([-0.5, 0.0, 0.0, 0.5]))
@@ -95,13 +95,13 @@ def _fewest(replicates: int, enough: Callable[[int], bool]) -> int | None:
 
 
 @cache
-def _detectable(replicates: int, tests: int) -> float | None:
+def _detectable(replicates: int, tests: float) -> float | None:
     if power(LARGEST, replicates, tests) < WANTED:
         return None
     return _smallest(lambda difference: power(difference, replicates, tests) >= WANTED, LARGEST)
 
 
-def _moved(error: float, tests: int, shifts: Array) -> float:
+def _moved(error: float, tests: float, shifts: Array) -> float:
     """The same for differences with a normal ``error``, of which the choice is no part."""
     most = 16 * error + 2 * float(np.abs(shifts).max())
 

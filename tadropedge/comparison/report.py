@@ -36,6 +36,7 @@ from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
 from tadropedge.publish.wording import NOTHING, counted, p_value, percent, plus_minus, points, shown
 
+FULL = KINDS | {"budget": "same budget"}  # all columns of the page shall stand side by side
 SHORT = {"none": "none", "dropedge": "DropEdge", "budget": "budget", "matched": "DropEdge"}
 LEGEND = (
     "against none: not dropping; DropEdge: tuned; budget: DropEdge tuned at the share of edges that the method keeps"
@@ -109,18 +110,20 @@ def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
 def _tests(rows: Sequence[MethodRow]) -> Table:
     """Every test of the page, with both sides, difference, interval and p-value."""
     columns = (
-        *("method", "against", "verdict", f"{measured(rows)}\n(%)", "that of the\nreference (%)"),
-        *("difference\n(points)", "p-value,\ncorrected", "seeds"),
+        *("method", f"{measured(rows)}\n(%)", "against", f"its {measured(rows)}\n(%)"),
+        *("difference\n(points)", "p-value,\ncorrected", "verdict", "failed\nseeds"),
     )
     cells = [
         (
-            *(label, KINDS.get(kind, ""), one.outcome or "", plus_minus(percent(one.mean), one.low, one.high)),
-            *(_reference(one), plus_minus(points(one.difference), one.difference_low, one.difference_high)),
-            *(p_value(one.p_value), f"{one.seeds} ({one.failed} failed)" if one.failed else str(one.seeds)),
+            *(label, plus_minus(percent(one.mean), one.low, one.high), FULL.get(kind, ""), _reference(one)),
+            *(plus_minus(points(one.difference), one.difference_low, one.difference_high), p_value(one.p_value)),
+            *(one.outcome or "", f"{one.failed} of {one.seeds + one.failed}"),
         )
         for label, kind, one in _lines(rows)
     ]
-    return Table(f"tests, {title(rows)}", columns, cells, left=(0, 1, 2))
+    if not any(one.failed for _, _, one in _lines(rows)):
+        columns, cells = columns[:-1], [line[:-1] for line in cells]
+    return Table(f"tests, {title(rows)}", columns, cells, left=(0, 2, 6))
 
 
 def _reference(one: Honest) -> str:
@@ -147,13 +150,18 @@ def procedure_words(protocol: Protocol | None) -> str:
         for effect, chance in zip(found.effects, found.power, strict=True)
     ]
     held = "" if found.level >= ALPHA else f", because only p-values of at most {found.level:.4f} decide"
+    least = (
+        "It finds no gain with a chance of 80 %"
+        if found.detectable is None
+        else f"It finds a true gain of {points(found.detectable).removeprefix('+')} points with a chance of 80 %"
+    )
     return (
         f"Simulated as a whole {found.families} times with the numbers of this run, choice of settings included "
         f"({counted(protocol.trials, 'trial')} on {counted(protocol.choose_splits, 'split')}, "
         f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
         f"worse where nothing is in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
-        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). It finds a true gain of so "
-        f"many points: {', '.join(power)}."
+        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). {least}, and one of "
+        f"{', '.join(power)}."
     )
 
 
@@ -219,11 +227,12 @@ def _behind(label: str, against: str, judged: Honest, one: Evidence) -> tuple[st
     )
 
 
-def tables(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> list[Shown]:
+def tables(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> list[Shown | str]:
     """What the terminal shows of one dataset, backbone and depth: every test, and what stands behind the first ones."""
-    made = behind(rows, kinds=("none", "matched"))
-    below = "\n".join(cautions(rows, protocol))
-    return [table(rows, protocol), *([] if made is None else [terminal_table(made, below=below)])]
+    made, careful = behind(rows, kinds=("none", "matched")), "\n".join(cautions(rows, protocol))
+    if made is None:
+        return [table(rows, protocol), *([careful] if careful else [])]
+    return [table(rows, protocol), terminal_table(made, below=careful)]
 
 
 def table(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> Shown:
@@ -239,7 +248,7 @@ def table(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> Shown:
         gap = plus_minus(points(one.difference), one.difference_low, one.difference_high)
         end = (_reference(one), gap, p_value(one.p_value), one.outcome or "")
         cells.append(("" if again else label, "" if again else mean, SHORT.get(kind, ""), *end))
-    columns = ("method", f"test\n{measured(rows)}", "against", "its", "difference\n(points)", "p", "verdict")
+    columns = ("method", f"test\n{measured(rows)}", "against", "its\n(%)", "difference\n(points)", "p", "verdict")
     fair = any(row.against for row in rows)
     below = "\n".join(filter(None, (honest_label(rows), LEGEND if fair else "", procedure_words(protocol))))
     return terminal_table(Table(title(rows), columns, cells, left=(0, 2, 6)), STYLES, below)

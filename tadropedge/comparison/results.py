@@ -113,11 +113,15 @@ class Protocol:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What to ``use`` with which ``settings``; the ``words`` say it, what it gains, and what adaptive dropping adds."""
+    """What to ``use`` with which ``settings``; the ``words`` say it, what it gains, and what adaptive dropping adds.
+
+    ``warnings``: why to be careful with it, a sentence each.
+    """
 
     words: str
     use: str
     settings: Mapping[str, object] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

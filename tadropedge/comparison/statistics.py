@@ -162,12 +162,14 @@ def judge(
     accuracy: Mapping[str, Accuracies],
     reference: Mapping[str, Accuracies],
     shifts: Mapping[str, Array] | None = None,
+    level: float = ALPHA,
 ) -> tuple[dict[str, Honest], dict[str, Evidence]]:
     r"""The rows of a comparison and the evidence behind them: decided by three tests that must agree.
 
     The tests are those of ``paired.deciding_p_values``: together they also hold where differences are skewed or tied.
     ``shifts[method] [B]`` are those by which the luck of choosing settings may have moved its difference
-    (``selection.between``): they widen the interval and raise the p-values.
+    (``selection.between``): they widen the interval and raise the p-values. What could be found
+    is that with p-values of at most ``level``.
 
     >>> gains = [0.010, 0.012, 0.008, 0.011, 0.009, 0.010, 0.012, 0.008, 0.011, 0.009]
     >>> rows, evidence = judge({"cdf": [0.8 + gain for gain in gains]}, {"cdf": [0.8] * 10})
@@ -177,7 +179,7 @@ def judge(
     """
     arrays, references = _checked(accuracy, reference)
     moved = shifts or {}
-    evidence = gathered(arrays, references, moved)
+    evidence = gathered(arrays, references, moved, level)
     rows = _corrected(
         {
             method: _uncorrected(values, references.get(method), deciding_p_values, moved.get(method))

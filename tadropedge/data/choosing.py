@@ -60,11 +60,11 @@ class Shared:
         if self.what == "training":
             return (
                 f"{start}; the data are too small for disjoint ones: no judged test {self.one} validated a choice, but "
-                f"{self.train:.0%} of them were training {self.one}s in it."
+                f"{100 * self.train:.0f} % of them were training {self.one}s in it."
             )
         return (
-            f"{start}; the data are too small for disjoint ones: of the judged test {self.one}s, {self.train:.0%} were "
-            f"training and {self.val:.0%} validation {self.one}s in the choice."
+            f"{start}; the data are too small for disjoint ones: of the judged test {self.one}s, "
+            f"{100 * self.train:.0f} % were training and {100 * self.val:.0f} % validation {self.one}s in the choice."
         )
 
 
