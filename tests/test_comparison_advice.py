@@ -114,7 +114,10 @@ def test_warnings_belong_to_the_advice():
 
 @pytest.mark.parametrize("tests", [(WORSE, SAME), (SAME, WORSE)])
 def test_nothing_is_advised_that_is_surely_worse_than_a_reference(tests):
-    assert advise([row("dropedge", SAME), row("cdf", BETTER, *tests)]).use == "dropedge"
+    found = advise([row("dropedge", SAME), row("cdf", BETTER, *tests)])
+    assert found.use == "dropedge"
+    rival = "dropedge" if tests[0] == WORSE else "dropedge at 80 %"
+    assert f"(p = 0.800); cdf is surely better than not dropping, but surely worse than {rival}. " in found.words
 
 
 def test_where_nothing_helps_it_says_what_would_have_been_found():

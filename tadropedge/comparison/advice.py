@@ -1,8 +1,8 @@
 """The advice: what to use on this graph, with which settings, and what it gains; or that nothing does.
 
 A method is advised only if it is surely better than not dropping, and never if it is surely worse than DropEdge tuned
-or DropEdge at the same budget. Of those that remain, the simplest is named that no other beats: DropEdge, then the
-rules in the order of the registry.
+or DropEdge at the same budget; then DropEdge is advised, for it beats a method that surely helps. Of those that
+remain, the simplest is named that no other beats: DropEdge, then the rules in the order of the registry.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def advise(
         undropped = _undropped(judged)
         first, name, settings = _nothing(judged, undropped), undropped.reference, undropped.settings
     else:
-        first, name, settings = _something(use, judged[use]), use, judged[use].settings
+        first, name, settings = _something(use, judged), use, judged[use].settings
     words, warnings = f"{first}. {_adaptive(judged, use)}.", tuple(cautions(rows, protocol))
     return Advice(words=words, use=name, settings=settings, warnings=warnings)
 
@@ -89,9 +89,24 @@ def _order(method: str) -> int:
     return names.index(method) if method in names else len(names) + (Method.of(method).strategy is not None)
 
 
-def _something(use: str, row: MethodRow) -> str:
+def _beaten(judged: Mapping[str, MethodRow]) -> str:
+    """Why DropEdge is advised although its own gain is not sure."""
+    said = [
+        f"{label} is surely better than not dropping, but surely worse than {test.reference}"
+        for label, row in judged.items()
+        if row.against["none"].outcome == "better"
+        for test in row.against.values()
+        if test.outcome == "worse"
+    ]
+    return "; ".join(said)
+
+
+def _something(use: str, judged: Mapping[str, MethodRow]) -> str:
+    row = judged[use]
     gain = row.against["none"]
     said = f"Use {use}{_with(row.settings)}: {_gain(gain)} over {_reference(gain)} ({_p(gain)})"
+    if gain.outcome != "better":
+        said += f"; {_beaten(judged)}"
     rival = row.against.get("dropedge")
     if rival is None or rival.outcome != "undecided":
         return said

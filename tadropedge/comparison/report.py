@@ -109,11 +109,11 @@ def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
 
 def _tests(rows: Sequence[MethodRow]) -> Table:
     """Every test of the page, with both sides, difference, interval and p-value."""
-    columns = (
+    columns: tuple[str, ...] = (
         *("method", f"{measured(rows)}\n(%)", "against", f"its {measured(rows)}\n(%)"),
         *("difference\n(points)", "p-value,\ncorrected", "verdict", "failed\nseeds"),
     )
-    cells = [
+    cells: list[tuple[str, ...]] = [
         (
             *(label, plus_minus(percent(one.mean), one.low, one.high), FULL.get(kind, ""), _reference(one)),
             *(plus_minus(points(one.difference), one.difference_low, one.difference_high), p_value(one.p_value)),

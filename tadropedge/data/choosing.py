@@ -57,15 +57,13 @@ class Shared:
         start = f"Settings were chosen on {splits} and judged on {others}"
         if self.what == "nothing":
             return f"{start}, whose test {self.one}s had no part in the choice."
+        overlap = "the data are too small for disjoint ones" if self.judging is None else "the file's splits overlap"
+        train, val, one = f"{100 * self.train:.0f} %", f"{100 * self.val:.0f} %", self.one
         if self.what == "training":
-            return (
-                f"{start}; the data are too small for disjoint ones: no judged test {self.one} validated a choice, but "
-                f"{100 * self.train:.0f} % of them were training {self.one}s in it."
-            )
-        return (
-            f"{start}; the data are too small for disjoint ones: of the judged test {self.one}s, "
-            f"{100 * self.train:.0f} % were training and {100 * self.val:.0f} % validation {self.one}s in the choice."
-        )
+            shared = f"no judged test {one} validated a choice, but {train} of them were training {one}s in it"
+        else:
+            shared = f"of the judged test {one}s, {train} were training and {val} validation {one}s in the choice"
+        return f"{start}; {overlap}: {shared}."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
