@@ -458,7 +458,10 @@ def test_by_name_and_by_path(npz, tmp_path, monkeypatch):
     file = npz(edge_index=ARCS, x=X, y=Y, **SPLIT)
     for name in (file, str(file)):
         assert load_dataset(name, root="unused").split.sizes == (3, 2, 3)
-    assert load_dataset(file, split="random", per_class=2).split.sizes == (6, 1, 4)
+    for options in ({"split": "random"}, {}):  # who asks for labels per class gets no other split
+        assert load_dataset(file, per_class=2, **options).split.sizes == (6, 1, 4)
+    with pytest.raises(TadropedgeError, match="per_class belongs to split='random', got per_class and split='file'"):
+        load_dataset(file, per_class=2, split="file")
     monkeypatch.chdir(tmp_path)
     assert load_dataset("mine.npz").name == "mine"
     (tmp_path / "edges").write_text("a b\n")

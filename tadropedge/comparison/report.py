@@ -146,12 +146,12 @@ def procedure_words(protocol: Protocol | None) -> str:
         return ""
     found = protocol.simulated
     power = [
-        f"{points(effect).removeprefix('+')} in {percent(chance, 0)} %"
+        f"{points(effect).removeprefix('+')} points in {percent(chance, 0)} %"
         for effect, chance in zip(found.effects, found.power, strict=True)
     ]
     held = "" if found.level >= ALPHA else f", because only p-values of at most {found.level:.4f} decide"
     least = (
-        "It finds no gain with a chance of 80 %"
+        "It finds no gain, however large, with a chance of 80 %"
         if found.detectable is None
         else f"It finds a true gain of {points(found.detectable).removeprefix('+')} points with a chance of 80 %"
     )
@@ -160,7 +160,7 @@ def procedure_words(protocol: Protocol | None) -> str:
         f"({counted(protocol.trials, 'trial')} on {counted(protocol.choose_splits, 'split')}, "
         f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
         f"worse where nothing is in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
-        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). {least}, and one of "
+        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). {least}; one of "
         f"{', '.join(power)}."
     )
 

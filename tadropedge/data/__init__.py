@@ -62,7 +62,8 @@ def load_dataset(
     """Load a dataset by name (one of ``DATASETS``), or a user's own by the path of its file.
 
     ``root`` is the folder with downloaded files, ``split`` the kind of split (``None`` for the default), ``options``
-    whatever else the loader takes. ``split_sizes`` (train, val, test) draws a split of these sizes instead.
+    whatever else the loader takes; ``per_class`` asks for a random split. ``split_sizes`` (train, val, test) draws one
+    of these sizes instead.
 
     >>> load_dataset("karate", seed=2).split
     Split(train=8, val=10, test=16)
@@ -80,6 +81,10 @@ source-localization, karate, clusters (did you mean 'karate'?)
         other = "per_class" if split is None else f"split={split!r}"
         raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
     taken = inspect.signature(loader).parameters
+    if "per_class" in options and "split" in taken:
+        if split in ("full", "public", "file"):
+            raise TadropedgeError(f"per_class belongs to split='random', got per_class and split={split!r}")
+        split = split or "random"
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}
     for key in options:
         lookup(f"option of {name}", key, taken)
