@@ -31,7 +31,7 @@ def outcome(trial: Trial) -> Outcome:
     good = -abs(math.log10(trial.weight_decay) + 4) - abs(trial.keep_prob - 0.7)
     curves["val_accuracy"] = (0.8 + 0.1 * good + 0.01 * curves["val_accuracy"]).astype(np.float32)
     test = (curves["val_accuracy"] + 0.01 * noise.random(EPOCHS, dtype=np.float32)).astype(np.float32)
-    failed = trial.learning_rate > 0.007 and not trial.settings.get("batch_norm")
+    failed = trial.learning_rate > 0.03 and not trial.settings.get("batch_norm")
     best = int(curves["val_loss"].argmin())
     return Outcome(trial=trial, **curves, test_accuracy=test, best_epoch=best, failed=failed)
 

@@ -301,15 +301,15 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     folder, _ = finished
     arguments = ["compare", "clusters", *QUICK, "--out", tmp_path / "again"]
     for blow in (signal.SIGINT, signal.SIGTERM):
-        code, rest = struck(blow, "search: 0 of 12", *arguments)
+        code, rest = struck(blow, "search: 0 of 36", *arguments)
         assert code == 130
         assert "stopped; finished trials are kept. Resume with: tadropedge compare clusters" in rest
-    code, _ = struck(signal.SIGKILL, "search: 12 of 12", *arguments)
+    code, _ = struck(signal.SIGKILL, "search: 36 of 36", *arguments)
     assert code == -signal.SIGKILL
     with command(*arguments) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert err.splitlines()[0] == "search: 12 of 12"  # the search was finished before the kill and is not repeated
+    assert err.splitlines()[0] == "search: 36 of 36"  # the search was finished before the kill and is not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 

@@ -41,7 +41,7 @@ def test_a_training_was_made_by_the_newest_commit_before_it_and_nothing_else_cha
     assert capsys.readouterr().out == ("table1-cora.journal aaaaaaaaaaaa: 1 trainings, cccccccccccc: 1 trainings\n")
     after = journal.read_text()
     assert [row.commit for row in search(journal)] == ["aaaaaaaaaaaa", "cccccccccccc"]
-    assert search(journal) == found
+    assert repr(search(journal)) == repr(found)  # which leaves the commit out, and where NaN is NaN
     for name in HOURS:
         after = after.replace(f',"commit":"{name}"', "")
     assert after == before

@@ -29,7 +29,7 @@ from tadropedge.paper.fixed import FixedSetting, Trained, in_points
 from tadropedge.paper.gains import effects
 from tadropedge.paper.item import NOT_REPRODUCED, Bench, Item
 from tadropedge.paper.items import accuracy_vs_p, convergence, inverse, table1, table2, table3
-from tadropedge.paper.judge import Against, Gap, Summary, gaps, told
+from tadropedge.paper.judge import BothBudgets, Gap, Summary, gaps, told
 from tadropedge.paper.recipe import load_recipe, tomllib
 from tadropedge.paper.registry import ITEMS, item_module
 from tadropedge.paper.rows import table as columns
@@ -600,9 +600,9 @@ def test_a_difference_is_filled_where_the_correction_leaves_it_decided():
     sure, unsure = Gap(difference=0.02, low=0.01, high=0.03, p_value=0.01), Gap(difference=0.02, p_value=0.06)
     row = accuracy_vs_p.Accuracy(
         dataset="cora", laplacian="x", method="cdf", keep_prob=0.3, kept_share=0.65, accuracy=Summary(mean=0.8),
-        against=Against(same_p=sure, same_budget=unsure),
+        against=BothBudgets(same_p=sure, same_budget=unsure),
     )  # fmt: skip
-    uniform = replace(row, method="dropedge", against=Against())
+    uniform = replace(row, method="dropedge", against=BothBudgets())
     figure, _ = fixed_figures.panels.__wrapped__([uniform, row], "cora")
     _, decided, _, undecided, _ = (list(line.get_ydata()) for line in figure.axes[1].get_lines())
     assert (decided, undecided) == ([2.0], [])

@@ -77,7 +77,8 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     if laboratory.choose_splits is None:
         laboratory = replace(laboratory, choose_splits=CHOOSE_SPLITS)
     check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
-    laboratory.check([Trial(method) for method in with_references(plan.methods)])
+    for methods in (plan.methods, with_references(plan.methods)):  # an error names what was asked for, if it can
+        laboratory.check([Trial(method) for method in methods])
     found = _trained(laboratory, plan, storage, report)
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     selected = selections(searches, laboratory.dataset.split.sizes[1])

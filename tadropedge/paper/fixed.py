@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import optuna
 
 from tadropedge.paper.item import Bench
-from tadropedge.paper.judge import Against, Array, Gap, gaps, where_it_holds
+from tadropedge.paper.judge import Array, BothBudgets, Gap, gaps, where_it_holds
 from tadropedge.paper.trainings import Work, commits, digest, laboratory, largest_batch
 from tadropedge.publish.wording import plus_minus
 from tadropedge.search.engine import Job, run_jobs
@@ -136,13 +136,15 @@ class Fixed:
         return {label: [job.ledger.finished[job.index] for job in mine] for label, mine in jobs.items()}
 
 
-def against(group: Sequence[Trained], measure: Callable[[Sequence[Finished]], Array]) -> dict[FixedSetting, Against]:
+def against(
+    group: Sequence[Trained], measure: Callable[[Sequence[Finished]], Array]
+) -> dict[FixedSetting, BothBudgets]:
     """The differences of what is measured ``[S]`` to both kinds of DropEdge, each kind corrected together."""
     strategies = [one for one in group if one.same_budget]
     ours = {one.setting: measure(one.runs) for one in strategies}
     same_p = gaps({one.setting: (ours[one.setting], measure(one.same_p)) for one in strategies})
     same_budget = gaps({one.setting: (ours[one.setting], measure(one.same_budget)) for one in strategies})
-    return {setting: Against(same_p=same_p[setting], same_budget=same_budget[setting]) for setting in ours}
+    return {setting: BothBudgets(same_p=same_p[setting], same_budget=same_budget[setting]) for setting in ours}
 
 
 def held(found: Mapping[str, Mapping[str, bool]]) -> bool | str:

@@ -149,7 +149,7 @@ def gaps(pairs: Mapping[K, tuple[Array, Array]]) -> dict[K, Gap]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Against:
+class BothBudgets:
     """The differences of a strategy to both kinds of DropEdge; DropEdge itself has none."""
 
     same_p: Annotated[Gap | None, OPTIONAL] = None

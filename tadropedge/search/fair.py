@@ -8,7 +8,7 @@ as many trials on the same splits. Everything chosen is retrained on the same fr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,7 @@ class Tuned:
     """
 
     entrant: Entrant
+    _: KW_ONLY
     searched: Sequence[Sequence[Finished]]
     chosen: Finished
     kept_share: float | None  # expected, of an adaptive method and of DropEdge at a budget
@@ -113,7 +114,11 @@ def fair(
     shares |= {one.name: one.keep_ratio for one in matched if one.keep_ratio is not None}
     tuned = {
         one.name: Tuned(
-            one, [table[one.name] for table in tables], _chosen(tables, one), shares.get(one.name), runs[one.name]
+            one,
+            searched=[table[one.name] for table in tables],
+            chosen=_chosen(tables, one),
+            kept_share=shares.get(one.name),
+            runs=runs[one.name],
         )
         for one in (*own, *matched)
     }

@@ -29,7 +29,7 @@ FILES, SQL = "file operation", "SQL statement"
 # At least as many as there are points, so that each of them fails in some mode.
 POINTS = {
     ("compare", FILES): 80,
-    ("compare", SQL): 800,
+    ("compare", SQL): 2400,
     ("train", FILES): 90,
     ("train over a model", FILES): 90,
     ("train after a crash", FILES): 95,

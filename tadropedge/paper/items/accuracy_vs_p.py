@@ -9,7 +9,7 @@ from typing import Annotated
 from tadropedge.paper.figures.fixed import draw_accuracy
 from tadropedge.paper.fixed import Fixed, FixedSetting, Trained, against, extremes, in_points
 from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
-from tadropedge.paper.judge import Against, Gap, Summary, accuracies, accuracy, judged, summary, told
+from tadropedge.paper.judge import BothBudgets, Gap, Summary, accuracies, accuracy, judged, summary, told
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import OPTIONAL, WITHOUT_NAME, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value, plus_minus, points
@@ -20,7 +20,7 @@ class Accuracy(FixedSetting, Row):
     """One method at one p: its accuracy and, for a strategy, that of DropEdge and the differences to it."""
 
     accuracy: Annotated[Summary, WITHOUT_NAME]
-    against: Annotated[Against, WITHOUT_NAME]
+    against: Annotated[BothBudgets, WITHOUT_NAME]
     dropedge_same_budget: Annotated[Summary | None, OPTIONAL] = None
 
 
@@ -43,7 +43,7 @@ def rows_of(group: Sequence[Trained]) -> list[Accuracy]:
         Accuracy(
             **vars(one.setting),
             accuracy=summary(accuracies(one.runs)),
-            against=found.get(one.setting, Against()),
+            against=found.get(one.setting, BothBudgets()),
             dropedge_same_budget=summary(accuracies(one.same_budget)) if one.same_budget else None,
             commit=one.commit,
         )

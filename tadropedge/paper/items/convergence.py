@@ -13,7 +13,7 @@ import scipy.stats
 from tadropedge.paper.figures.fixed import draw_losses
 from tadropedge.paper.fixed import Fixed, Trained, against, extremes, held
 from tadropedge.paper.item import Bench, Item, Table, Verdict
-from tadropedge.paper.judge import BUDGETS, Against, Array, Gap, judged, told
+from tadropedge.paper.judge import BUDGETS, Array, BothBudgets, Gap, judged, told
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import INLINED, OPTIONAL, Column, Row, grouped
 from tadropedge.publish.wording import NOTHING, p_value
@@ -61,10 +61,10 @@ class Losses(Row):
     smallest_train_loss: float | None
     mean_val_loss: float | None
     smallest_val_loss: float | None
-    mean_train_against: Annotated[Against, Column("mean_train_loss", inlined=True)]
-    smallest_train_against: Annotated[Against, Column("smallest_train_loss", inlined=True)]
-    mean_val_against: Annotated[Against, Column("mean_val_loss", inlined=True)]
-    smallest_val_against: Annotated[Against, Column("smallest_val_loss", inlined=True)]
+    mean_train_against: Annotated[BothBudgets, Column("mean_train_loss", inlined=True)]
+    smallest_train_against: Annotated[BothBudgets, Column("smallest_train_loss", inlined=True)]
+    mean_val_against: Annotated[BothBudgets, Column("mean_val_loss", inlined=True)]
+    smallest_val_against: Annotated[BothBudgets, Column("smallest_val_loss", inlined=True)]
     epoch: Annotated[tuple[int, ...] | None, OPTIONAL] = None
     train_loss: Annotated[Band, INLINED]
     val_loss: Annotated[Band, INLINED]
@@ -73,7 +73,7 @@ class Losses(Row):
 
     def at(self, measure: str, budget: str) -> Gap | None:
         """The difference of a measure to DropEdge ``"same_p"`` or ``"same_budget"``."""
-        found: Against = getattr(self, f"{measure}_against")
+        found: BothBudgets = getattr(self, f"{measure}_against")
         return found.at(budget)
 
 
@@ -119,9 +119,9 @@ def _rows(group: Sequence[Trained]) -> list[Losses]:
     return rows
 
 
-def _row(one: Trained, method: str, runs: Sequence[Finished], gaps: Mapping[str, Against | None]) -> Losses:
+def _row(one: Trained, method: str, runs: Sequence[Finished], gaps: Mapping[str, BothBudgets | None]) -> Losses:
     numbers: dict[str, Any] = {f"{name}_loss": _known_mean(_measure(name, runs)) for name in MEASURES}
-    numbers |= {f"{name}_against": gaps.get(name) or Against() for name in MEASURES}
+    numbers |= {f"{name}_against": gaps.get(name) or BothBudgets() for name in MEASURES}
     epochs = next((run.curves["epoch"] for run in runs if run.curves is not None), None)
     return Losses(
         laplacian=one.setting.laplacian,
