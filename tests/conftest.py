@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from tadropedge.data.planetoid import citation_graph
 
 pytest.register_assert_rewrite("contracts")
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no test depends on time
+settings.load_profile("house")
 
 
 def data_root() -> Path:
