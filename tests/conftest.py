@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, settings
 from tadropedge.data.planetoid import citation_graph
 
 pytest.register_assert_rewrite("contracts")
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no test depends on time
+# No test depends on time.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
 
