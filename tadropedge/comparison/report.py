@@ -161,8 +161,8 @@ def procedure_words(protocol: Protocol | None) -> str:
         f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
         f"worse where nothing is in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
         f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). {least}; one of "
-        f"{', '.join(power)}. Validation noise with heavy tails, which the simulation does not have, raises false alarms "
-        "more often (docs/statistics.md)."
+        f"{', '.join(power)}. Validation noise with heavy tails, which the simulation does not have, raises false "
+        "alarms more often (docs/statistics.md)."
     )
 
 
