@@ -206,7 +206,7 @@ def test_the_picture_of_the_scores_marks_gamma():
         assert first.get_ydata()[0] == graph_figures.FLOOR
         assert gamma.get_ydata()[0] == 0.25
     said = [text.get_text() for text in figure.axes[1].texts]
-    assert said[1] == "drawn at 1e-16, but smaller:\n5.0% (combinatorial) and 5.0% (normalized)"  # the zeros
+    assert said[1] == "drawn at 1e-16, but smaller:\n5.0% (combinatorial)\n5.0% (normalized)"  # the zeros
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "combinatorial Laplacian", "normalized Laplacian",
     ]  # fmt: skip
@@ -267,7 +267,7 @@ def test_what_differs_between_laplacians_is_told_for_each():
     both = variance.with_each_laplacian(rows, lambda groups: (True, "fine"))
     assert both == (True, "combinatorial Laplacian: fine; normalized Laplacian: fine")
     holds, _ = variance.with_each_laplacian(rows, lambda groups: (groups["Cora"][0].laplacian == "normalized", ""))
-    assert holds == "normalized Laplacian: everywhere"
+    assert holds == "normalized Laplacian"
 
 
 def test_a_reduction_and_its_error_come_from_pairs():
@@ -434,7 +434,7 @@ def test_an_infinite_bound_checks_nothing():
     (infinite,) = figure.axes[0].texts
     assert (infinite.get_text(), infinite.get_position()[0]) == ("∞", 1.0)
     largest = figure.axes[0].get_lines()[-1]
-    assert largest.get_label() == "largest there is"
+    assert largest.get_label() == "√q, the largest distance"
     assert largest.get_ydata()[0] == math.sqrt(2)
 
 

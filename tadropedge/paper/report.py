@@ -143,7 +143,7 @@ def _sections(document: Document, own: bool) -> list[tuple[str, str, dict[str, l
     for status in STATUSES:
         told = {name: _claims([v for v in entry.verdicts if v.own == own], status) for name, entry in document.items()}
         if found := {name: words for name, words in told.items() if words}:
-            sections.append((MARKS[status], HEADINGS[status], found))
+            sections.append((MARKS[status], ANSWERS[status].capitalize() if own else HEADINGS[status], found))
     return sections
 
 
