@@ -38,6 +38,7 @@ from tadropedge.paper.recipe import load_recipe
 from tadropedge.paper.rows import Measured
 from tadropedge.paper.rows import table as columns
 from tadropedge.paper.trained_filters import feature_norm, features, filtered, movement, trained_taps
+from tadropedge.provenance import commit
 from tadropedge.scores.aggregate import aggregate_resistance
 from tadropedge.scores.solve import solve
 from tadropedge.shift import shift_operator
@@ -401,6 +402,7 @@ def test_movement_fits_the_filters_to_the_theorem(tmp_path):
 def test_proposition_one_holds_and_dropping_between_matters_where_clusters_are_clear(tmp_path):
     item = proposition1.run(bench(tmp_path, "proposition1", graphs=3, draws=3, shares=[0.2, 0.6]))
     verdicts = check(item, "proposition1")
+    assert {row.commit for row in item.rows} == {commit()}
     assert len(item.rows) == 4 * 2 * 3
     assert sum(row.violations for row in item.rows) == 0
     for row in item.rows:

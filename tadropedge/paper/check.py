@@ -164,7 +164,8 @@ equal, the others differ by 0.11 points on average and by 0.40 at most; mean dif
 
     def _pieces(self) -> str:
         told = "all equal" if self.relative == 0 else f"the largest relative difference is {self.relative:.2g}"
-        return f"{_of(self.measured, self.pieces, 'measurements')} were made again {self._where()}: {told}"
+        made = f"{'was' if self.measured == 1 else 'were'} made again {self._where()}"
+        return f"{_of(self.measured, self.pieces, 'measurements')} {made}: {told}"
 
     def _where(self) -> str:
         return f"at commit {self.commit} on {self.place.partition(';')[0]}"
