@@ -159,6 +159,7 @@ def test_the_gap_to_low_baselines_is_told():
     assert verdict.status == NOT_REPRODUCED
     assert verdict.printed == "+1.00 points over DropEdge, +2.00 points over Original"
     assert verdict.measured.startswith("over DropEdge +0.03 ± 0.00 points (combinatorial)")
+    assert "over DropEdge by +0.97 points (+1.00 from DropEdge and −0.03 from TADropEdge)" in verdict.reason
 
 
 def test_exclusions_are_counted_with_and_without_null_cells():

@@ -577,7 +577,7 @@ def test_the_pictures_of_accuracy_have_a_column_for_each_strategy(made):
     figure, _ = fixed_figures.panels.__wrapped__(rows, "karate")
     titles, words, lines = drawn(figure)
     assert titles == [*METHODS[2:], *[""] * 3]
-    assert words == ["DropEdge, same p", "DropEdge, same budget", "the strategy"]
+    assert words == ["DropEdge, same p", "DropEdge, same budget", "the strategy, in its colour"]
     assert lines == [3] * 3 + [2 * 2 + 1] * 3  # two kinds of DropEdge, all and decided; zero
     assert [len(axis.collections) for axis in figure.axes] == [3] * 3 + [2] * 3  # bars
     mine = [row for row in rows if row.method == "cutoff"]

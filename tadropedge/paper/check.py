@@ -154,16 +154,18 @@ equal, the others differ by 0.11 points on average and by 0.40 at most; mean dif
         told = f"{_of(self.trained, self.trainings, 'trainings')} were trained again {self._where()}: "
         if self.equal == self.trained:
             return told + "all equal"
+        mean = f"{100 * self.mean.value:+.3f}".replace("-", "−")
         far = f", {self.far} of them by more than {100 * FAR:g}" if self.far else ""
         return (
             f"{told}{self.equal:,} equal, the others differ by {100 * self.other:.2f} points on average and by "
-            f"{100 * self.largest:.2f} at most{far}; mean difference {100 * self.mean.value:+.3f} ± "
+            f"{100 * self.largest:.2f} at most{far}; mean difference {mean} ± "
             f"{100 * self.mean.error:.3f} points"
         )
 
     def _pieces(self) -> str:
-        told = "all equal" if self.relative == 0 else f"the largest relative difference is {self.relative:.0e}"
-        return f"{_of(self.measured, self.pieces, 'measurements')} were made again {self._where()}: {told}"
+        told = "all equal" if self.relative == 0 else f"the largest relative difference is {self.relative:.2g}"
+        made = f"{'was' if self.measured == 1 else 'were'} made again {self._where()}"
+        return f"{_of(self.measured, self.pieces, 'measurements')} {made}: {told}"
 
     def _where(self) -> str:
         return f"at commit {self.commit} on {self.place.partition(';')[0]}"

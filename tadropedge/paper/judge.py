@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -28,6 +29,9 @@ Numbers = Sequence[float] | Array
 Holds = bool | str | None
 
 
+MINUS = re.compile(r"(?<=[ (])-(?=\d)")  # of a number as Python writes it
+
+
 def judged(recipe: Recipe, claim: str, holds: Holds, /, **numbers: object) -> Verdict:
     """A claim of a recipe that was measured; None: it cannot be as stated; a text: where it holds.
 
@@ -43,7 +47,8 @@ def judged(recipe: Recipe, claim: str, holds: Holds, /, **numbers: object) -> Ve
     """
     words = recipe.claims[claim]
     claimed, reason, printed, measured = (
-        recipe.text(getattr(words, name), **numbers) for name in ("claim", "reason", "printed", "measured")
+        MINUS.sub("−", recipe.text(getattr(words, name), **numbers))
+        for name in ("claim", "reason", "printed", "measured")
     )
     where = holds if isinstance(holds, str) else None
     status = IMPOSSIBLE if holds is None else PARTLY if where else REPRODUCED if holds else NOT_REPRODUCED

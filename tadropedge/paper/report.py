@@ -24,7 +24,6 @@ HEADINGS = dict(
     zip(STATUSES, ("What holds", "What holds in part", "What does not", "What cannot be as stated"), strict=True)
 )
 CLASSES = dict(zip(STATUSES, ("holds", "partly", "fails", "impossible"), strict=True))
-ANSWERED = dict(zip(STATUSES, ("Yes", "In part", "No", "Cannot be asked"), strict=True))
 LISTS = {False: "The paper's claims", True: "Our own questions"}
 JUDGED = ("item", "claim", "verdict", "printed", "measured", "why")
 TERMS = {
@@ -144,7 +143,7 @@ def _sections(document: Document, own: bool) -> list[tuple[str, str, dict[str, l
     for status in STATUSES:
         told = {name: _claims([v for v in entry.verdicts if v.own == own], status) for name, entry in document.items()}
         if found := {name: words for name, words in told.items() if words}:
-            sections.append((MARKS[status], (ANSWERED if own else HEADINGS)[status], found))
+            sections.append((MARKS[status], ANSWERS[status].capitalize() if own else HEADINGS[status], found))
     return sections
 
 

@@ -79,7 +79,7 @@ def panels(rows: Sequence[Accuracy], words: str) -> tuple[Figure, str]:
         level = [(row.keep_prob, row.dropedge_same_budget or Summary()) for row in mine]
         _means(above, level, GREY, DASHES, ASIDE, "DropEdge, same budget")
         own = [(row.keep_prob, row.accuracy) for row in mine]
-        _means(above, own, METHOD_COLOURS[method], "-", 0.0, "the strategy")
+        _means(above, own, METHOD_COLOURS[method], "-", 0.0, "the strategy, in its colour")
         _gaps(below, [(row.keep_prob, row.against.same_p) for row in mine], INK, "-", -ASIDE)
         _gaps(below, [(row.keep_prob, row.against.same_budget) for row in mine], GREY, DASHES, ASIDE)
         below.axhline(0, color=METHOD_COLOURS[method], linewidth=1.1, zorder=1)

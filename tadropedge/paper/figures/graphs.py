@@ -129,7 +129,7 @@ def distributions(curves: Mapping[str, Mapping[str, Array]], gamma: Mapping[str,
         logarithmic.set(title=f"{dataset}: all, logarithmic", yscale="log")
         words, where = f"γ = {gamma[dataset]:g}", logarithmic.get_yaxis_transform()
         logarithmic.text(0.02, gamma[dataset], words, transform=where, va="bottom", fontsize=9)
-        small = " and ".join(f"{(values < FLOOR).mean():.1%} ({laplacian})" for laplacian, values in found.items())
+        small = "\n".join(f"{(values < FLOOR).mean():.1%} ({laplacian})" for laplacian, values in found.items())
         logarithmic.text(
             0.98, 0.02, f"drawn at {FLOOR:g}, but smaller:\n{small}", transform=logarithmic.transAxes, ha="right",
             va="bottom", fontsize=8, color=QUIET,

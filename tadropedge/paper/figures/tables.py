@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from tadropedge.paper.cells import TWIN_OF
 from tadropedge.paper.gains import Key, effects
 from tadropedge.paper.judge import CLEAR
-from tadropedge.paper.rows import grouped
+from tadropedge.paper.rows import grouped, title
 from tadropedge.publish.pictures import COLOURS, GREY, INK, QUIET, RULE, WIDTH, Ends, dot, lines, marks, picture
 from tadropedge.publish.wording import counted
 
@@ -59,7 +60,7 @@ def measured(rows: Sequence[Result], dataset: str) -> tuple[Figure, str]:
         *_twins(rows),
     ]
     axis.set_xlabel("\n".join(told), fontsize=9)
-    return figure, f"{dataset}: measured beside printed"
+    return figure, f"{title(dataset)}: measured beside printed"
 
 
 @picture
@@ -88,7 +89,7 @@ def differences(rows: Sequence[Result], printed: Mapping[Key, float], dataset: s
         *_twins(rows),
     ]
     figure.supxlabel("\n".join(told), fontsize=9)
-    return figure, f"{dataset}: the gain over DropEdge, printed and measured"
+    return figure, f"{title(dataset)}: the gain over DropEdge, printed and measured"
 
 
 def _label(row: Result) -> str:
@@ -135,7 +136,7 @@ def contenders(rows: Sequence[Contender]) -> tuple[Figure, str]:
         for row in mine:
             best = row.accuracy if row.source == "measured" else None
             marks(axis, names.index(row.row), row.printed, best, _ends(row.honest))
-        axis.set_title(dataset)
+        axis.set_title(title(dataset))
         axis.tick_params(axis="x", labelsize=9)
     looks = [row.looks for row in rows if row.looks is not None]
     trials = f"the best of {counted(set(looks), 'trial')} each" if looks else "the best trial"
@@ -167,6 +168,7 @@ def noises(rows: Sequence[Localized]) -> tuple[Figure, str]:
         axis.axvline(0, color=QUIET, linewidth=0.9, zorder=1)
         if original.room < ROOM:  # else it is far to the right
             axis.axvline(100 * original.room, color=QUIET, linewidth=1.1, linestyle=RULE)
+        axis.xaxis.set_major_locator(MultipleLocator(2))
         axis.set_title(f"{noise}, {original.graphs} graphs\nroom {100 * original.room:.1f} points", fontsize=10)
     figure.supxlabel(
         "points above the model without dropping; bar: printed\n"

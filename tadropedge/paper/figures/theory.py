@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tadropedge.paper.figures.fixed import TICKS
 from tadropedge.paper.rows import Measured, grouped, title
 from tadropedge.publish.pictures import (
     INK,
@@ -77,13 +78,15 @@ def reductions(rows: Sequence[Spread], what: str, words: str, scripts: Mapping[s
                 }
                 place.errorbar(p, values, halves, **{**looks, "linestyle": "-" if how == "same_p" else ":"})
         place.axhline(0, color=QUIET, linewidth=1)
-        place.set_yscale("symlog", linthresh=100, linscale=2)  # a curve may end far below zero
+        place.set_yscale("symlog", linthresh=100, linscale=1)  # a curve may end far below zero
+        place.margins(y=0.08)
         low, high = place.get_ylim()
         ticks = [tick for tick in (-400, -200, -100, -50, -25, 0, 25, 50, 75) if low <= tick <= high]
-        place.set_yticks(ticks, [f"{tick}" for tick in ticks])
+        place.set_yticks(ticks, [f"{tick}".replace("-", "−") for tick in ticks])
         place.minorticks_off()
     legend(figure, next(iter(axes)), ncols=2)
-    return figure, f"{words}: cdf beside DropEdge; bars: 95 %; logarithmic below −100 %"
+    far = "; logarithmic below −100 %" if any(place.get_ylim()[0] < -100 for place in axes) else ""
+    return figure, f"cdf: {words}; bars: 95 %; bold: as in DropEdge's scripts{far}"
 
 
 def _grid(rows: Sequence[Spread], scripts: Mapping[str, str], label: str) -> tuple[Figure, dict[Axes, list[Spread]]]:
@@ -98,7 +101,7 @@ def _grid(rows: Sequence[Spread], scripts: Mapping[str, str], label: str) -> tup
             found[axis] = [row for row in rows if (row.normalization, row.dataset) == (kind, dataset)]
         line[0].set_ylabel(label)
     for axis in panels[-1]:
-        axis.set_xlabel("keep_prob p")
+        axis.set(xlabel="keep_prob p", xticks=TICKS)
     return figure, found
 
 
@@ -132,7 +135,7 @@ def errors(rows: Sequence[Subgraphs]) -> tuple[Figure, str]:
         axis.set(title=f"beside DropEdge at the {words}", xlabel="‖E‖ over DropEdge's; left of 1: smaller")
     axes[0].set_xlim(left=0)
     legend(figure, axes[0])
-    return figure, "relative error of sampled subgraphs"
+    return figure, "relative error of sampled subgraphs; bars: 95 %"
 
 
 @picture
@@ -181,7 +184,7 @@ def changed_signals(rows: Sequence[Changed]) -> tuple[Figure, str]:
     right.set(xscale="log", xlabel="‖X' − X‖ over ‖X‖", title="how far X' is from X")
     legend(figure, left)
     hollow = "".join(
-        f"; hollow: {name}" for name in dict.fromkeys(row.family for row in rows) if name != rows[0].family
+        f"; hollow: {title(name)}" for name in dict.fromkeys(row.family for row in rows) if name != rows[0].family
     )
     return figure, f"the best X' for Eq. 7, one dot for each graph and p{hollow}"
 
@@ -193,7 +196,7 @@ def edge_errors(rows: Sequence[Edges]) -> tuple[Figure, str]:
     figure = Figure(figsize=(WIDTH * 1.5, 1.8 + 0.55 * len(places)))
     panels = dict(zip(("with_weight", "with_degree"), figure.subplots(1, 2, sharey=True, sharex=True), strict=True))
     for axis in panels.values():
-        lines(axis, list(places))
+        lines(axis, [" ".join(map(title, name.split())) for name in places])
         axis.axvline(0, color=QUIET, linewidth=1)
     for number, (kind, mine) in enumerate(grouped(rows, lambda row: row.normalization).items()):
         for what, axis in panels.items():
@@ -263,6 +266,6 @@ def _panel(axis: Axes, rows: Sequence[Kind]) -> None:
         axis.plot(*zip(*known, strict=True) if known else ([], []), ":", color=colour, marker=marker, markersize=3)
         for share in (row.share for row in mine if row.bound is None):  # where the line would go on
             axis.text(share, 0.99, "∞", color=colour, ha="center", va="top", transform=axis.get_xaxis_transform())
-    axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="largest there is")
+    axis.axhline(rows[0].largest_distance, color=QUIET, linewidth=1, linestyle=RULE, label="√q, the largest distance")
     axis.set_yscale("log")
     axis.set_ylim(top=2.5 * axis.get_ylim()[1])  # room for what is infinite

@@ -11,7 +11,7 @@ from tadropedge.paper.fixed import Fixed, FixedSetting, Trained, against, extrem
 from tadropedge.paper.item import Bench, Cells, Item, Table, Verdict, table_of
 from tadropedge.paper.judge import BothBudgets, Gap, Holds, Summary, accuracies, accuracy, judged, summary, told
 from tadropedge.paper.recipe import Recipe
-from tadropedge.paper.rows import OPTIONAL, WITHOUT_NAME, Row, grouped
+from tadropedge.paper.rows import OPTIONAL, WITHOUT_NAME, Row, grouped, title
 from tadropedge.publish.wording import NOTHING, p_value, plus_minus, points
 
 
@@ -112,7 +112,7 @@ def shown_gap(gap: Gap | None) -> str:
 
 COLUMNS: Cells[Accuracy] = {
     "method": lambda row: row.method,
-    "dataset": lambda row: row.dataset,
+    "dataset": lambda row: title(row.dataset),
     "Laplacian": lambda row: row.laplacian,
     "p": lambda row: f"{row.keep_prob:g}",
     "kept share": lambda row: f"{row.kept_share:.3f}",

@@ -21,6 +21,7 @@ from tadropedge.paper.journal import Journal
 from tadropedge.paper.judge import CLEAR, judged, mean_and_error, where_it_holds
 from tadropedge.paper.recipe import Recipe
 from tadropedge.paper.rows import Number, Row, grouped
+from tadropedge.provenance import commits
 
 ROUNDING = 1e-9
 
@@ -166,6 +167,7 @@ def _summed(kind: str, records: Sequence[GraphDraws]) -> Kind:
         checked=sum(of("finite")),
         violations=sum(of("violations")),
         tightness=median_of_known(of("tightness")),
+        commit=commits(of("commit")),
         **numbers,
     )
 

@@ -28,6 +28,7 @@ from tadropedge.paper.item import Bench, Cells, Item, Table, table_of
 from tadropedge.paper.items import table1
 from tadropedge.paper.judge import accuracy, summary
 from tadropedge.paper.recipe import Recipe, load_recipe
+from tadropedge.paper.rows import title
 from tadropedge.paper.trainings import Fresh, Search, UnfinishedError, Work, commits, laboratory, trainings
 from tadropedge.publish.wording import NOTHING, percent
 from tadropedge.search.engine import Table as Searched
@@ -256,7 +257,7 @@ def tables(rows: Sequence[Contender]) -> list[Table]:
     """Printed and measured, a line for each row and dataset."""
     columns: Cells[Contender] = {
         "row": lambda row: row.row,
-        "dataset": lambda row: row.dataset,
+        "dataset": lambda row: title(row.dataset),
         "layers": lambda row: str(row.choice.layers or NOTHING),
         "trials": lambda row: NOTHING if row.looks is None else f"{row.looks:,}",
         "printed (%)": lambda row: percent(row.printed),

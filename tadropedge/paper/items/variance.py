@@ -281,8 +281,8 @@ def with_each_laplacian(rows: Sequence[Spread], find: Find) -> tuple[bool | str,
     said = "; ".join(f"{kind} Laplacian: {words}" for kind, (_, words) in kinds.items())
     if len(set(places.values())) == 1:
         return next(iter(places.values())), said
-    told = {kind: "everywhere" if holds is True else holds for kind, holds in places.items() if holds}
-    return "; ".join(f"{kind} Laplacian: {words}" for kind, words in told.items()), said
+    told = {f"{kind} Laplacian": holds for kind, holds in places.items() if holds}
+    return "; ".join(kind if holds is True else f"{kind}: {holds}" for kind, holds in told.items()), said
 
 
 def _rises(rows: Sequence[Spread], recipe: Recipe, claim: str, normalization: str) -> Verdict:
@@ -346,7 +346,7 @@ def _printed(rows: Sequence[Spread], name: str, recipe: Recipe) -> Verdict:
 
     holds, said = with_each_laplacian(rows, find)
     kind = recipe["scripts"][next(row.dataset for row in rows if title(row.dataset) == name)]
-    return judged(recipe, "printed", holds, name=name, printed=printed, near=NEAR, said=said, normalization=kind)
+    return judged(recipe, "printed", holds, name=name, printed=printed, near=100 * NEAR, said=said, normalization=kind)
 
 
 def _grows(rows: Sequence[Spread], recipe: Recipe, claim: str, normalization: str) -> Verdict:
