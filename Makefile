@@ -8,7 +8,7 @@ READY  := $(VENV)/ready
 
 demo: $(READY)
 	$(BIN)/python examples/clusters.py --out demo-output/clusters
-	$(BIN)/tadropedge compare source-localization --methods cutoff,cdf --trials 3 --seeds 10 --epochs 40 --out demo-output/comparison
+	$(BIN)/tadropedge compare clusters --methods original,dropedge,cutoff,cdf --trials 10 --epochs 200 --out demo-output/comparison
 
 test: lint types imports unit
 
