@@ -37,7 +37,8 @@ CHECKED = "checked"  # the piece that holds the summary
 RULE = (
     f"*It agrees* says: the mean difference of the test accuracies is within {ERRORS:g} standard errors of zero, at "
     f"most {100 * MANY:g} % of the trainings differ by more than {100 * FAR:g} points or failed once, and measured "
-    f"numbers differ by less than {100 * ROUNDING:g} %."
+    f"numbers differ by less than {100 * ROUNDING:g} %. A sample is trained in smaller batches than the "
+    "whole was, where a GPU sums in another order: such trainings begin alike and drift apart."
 )
 
 
