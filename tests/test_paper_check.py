@@ -72,10 +72,9 @@ def test_at_least_the_share_is_taken_in_groups_and_nothing_counts_twice():
 
 @pytest.mark.parametrize("name", ITEMS)
 def test_what_the_same_code_makes_again_is_equal_and_the_pages_say_so(name, folder, monkeypatch):
-    monkeypatch.setattr(check, "LEAST", 2)
     before = {path: path.read_bytes() for path in (folder / "studies").iterdir()}
     said = []
-    reproduce(name, run(folder, check=0.2, said=said))
+    reproduce(name, run(folder, check=0.2, check_batch=2, said=said))
     found = summary(folder, name)
     made = (found.measured, found.pieces) if name == "proposition1" else (found.trained, found.trainings)
     assert made[0] >= 0.2 * made[1] > 0
@@ -89,7 +88,7 @@ def test_what_the_same_code_makes_again_is_equal_and_the_pages_say_so(name, fold
         assert found.sentence in (folder / page).read_text()
     for made in ("_train", "_measure"):  # nothing is made twice,
         monkeypatch.setattr(check, made, lambda *_: pytest.fail("a finished check was made again"))
-    reproduce(name, run(folder, check=0.2))
+    reproduce(name, run(folder, check=0.2, check_batch=2))
     assert reproduce(name, run(folder, again=True))[name].run["check"] == found.sentence  # and a rebuild keeps it
 
 
@@ -162,6 +161,8 @@ def test_only_what_is_finished_can_be_made_again(folder, tmp_path):
         reproduce("table3", run(folder, check=0.05))
     with pytest.raises(TadropedgeError, match=r"^--check \(a share\) must lie in \[1e-06, 1\], got 5"):
         reproduce("table1", run(folder, check=5))
+    with pytest.raises(TadropedgeError, match=r"^--check-batch must be a whole number of at least 1, got 0"):
+        reproduce("table1", run(folder, check=0.05, check_batch=0))
     with pytest.raises(TadropedgeError, match=r"leave --part and --again out$"):
         reproduce("table1", run(folder, check=0.05, again=True))
     for path in (folder / "studies").iterdir():

@@ -17,6 +17,7 @@ from tadropedge.paper.registry import ALL, ITEMS, named_items
 
 PART = "a dataset; in table1 also cora/gcn-3 or cora/gcn-3/normalized; repeatable"
 CHECK = "train and measure this share of what is finished again, and say how it agrees: 0.05"
+TOGETHER = "trainings that --check makes together, at least; as many as before give the same bits on a GPU"
 AGAIN = "make finished items again from the trainings and measurements that are kept"
 
 
@@ -26,6 +27,7 @@ def reproduce_command(
     parts: Annotated[list[str] | None, Option("--part", help=PART)] = None,
     again: Annotated[bool, Option("--again", help=AGAIN)] = False,
     check: Annotated[float | None, Option(help=CHECK)] = None,
+    check_batch: Annotated[int, Option(help=TOGETHER)] = 16,
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -50,7 +52,7 @@ def reproduce_command(
     with targets, live_progress(as_json, kept="what is finished is kept") as report:
         run = Run(
             out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, check=check,
-            command=command, report=report, say=partial(print, file=sys.stderr),
+            check_batch=check_batch, command=command, report=report, say=partial(print, file=sys.stderr),
         )  # fmt: skip
         document = reproduce(name, run)
     mine = {item: document[item] for item in names if item in document}

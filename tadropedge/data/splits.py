@@ -207,6 +207,13 @@ def _cut(order: Indices, sizes: tuple[int, int, int]) -> Split:
     return Split(*(torch.from_numpy(np.sort(part)) for part in np.split(order[: ends[-1]], ends[:-1])))
 
 
+def _settle_counts(way: PerClass | OfSizes, *names: str) -> None:
+    """Check the counts of a way of drawing, and its seed."""
+    for name in names:
+        settle(way, **{name: check_integer(name, getattr(way, name), least=1)})
+    settle(way, seed=check_seed(way.seed))
+
+
 @dataclass(frozen=True)
 class PerClass:
     """``per_class`` training nodes of each class; ``num_val`` and ``num_test`` of all others.
@@ -223,9 +230,7 @@ class PerClass:
     seed: int = 0  # of the splits that are drawn beside the dataset's own
 
     def __post_init__(self) -> None:
-        for name in ("per_class", "num_val", "num_test"):
-            settle(self, **{name: check_integer(name, getattr(self, name), least=1)})
-        settle(self, seed=check_seed(self.seed))
+        _settle_counts(self, "per_class", "num_val", "num_test")
 
     def split(self, labels: Tensor, seed: int) -> Split:
         """Draw one."""
@@ -257,9 +262,7 @@ class OfSizes:
     seed: int = 0  # of the splits that are drawn beside the dataset's own
 
     def __post_init__(self) -> None:
-        for name in ("train", "num_val", "num_test"):
-            settle(self, **{name: check_integer(name, getattr(self, name), least=1)})
-        settle(self, seed=check_seed(self.seed))
+        _settle_counts(self, "train", "num_val", "num_test")
 
     def split(self, labels: Tensor, seed: int) -> Split:
         """Draw one."""

@@ -184,9 +184,9 @@ def _of(some: int, all_: int, what: str) -> str:
 class SecondLook:
     """One check of one item: what passes by is counted, and a sample of it made again."""
 
-    def __init__(self, bench: Bench, share: float) -> None:
+    def __init__(self, bench: Bench, share: float, least: int = LEAST) -> None:
         self.bench, self.journal, self.commit = bench, Journal(bench, "checks"), commit()
-        self.jobs, self.pieces = Sample(share, LEAST), Sample(share, 1)
+        self.jobs, self.pieces = Sample(share, least), Sample(share, 1)
         self.trained: list[Retrained] = []
         self.measured: list[Remeasured] = []
 

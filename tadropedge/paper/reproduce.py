@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.atomic import write_atomic
-from tadropedge.checks import check_number, check_seed
+from tadropedge.checks import check_integer, check_number, check_seed
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
-from tadropedge.paper.check import SecondLook, last_check
+from tadropedge.paper.check import LEAST, SecondLook, last_check
 from tadropedge.paper.document import Document, Entry, read_document, write_document, write_rows
 from tadropedge.paper.item import Bench, Item, Report, silent
 from tadropedge.paper.recipe import Recipe, load_recipe
@@ -44,6 +44,7 @@ class Run:
     parts: Sequence[str] = ()
     again: bool = False
     check: float | None = None  # the share of what is finished that is trained and measured again
+    check_batch: int = LEAST  # trainings that are then made together, at least
     command: str = "tadropedge reproduce"
     report: Report = silent
     say: Callable[[str], None] = print
@@ -74,6 +75,7 @@ def reproduce(name: str, run: Run) -> Document:
 def _check(document: Document, recipes: Mapping[str, Recipe], run: Run) -> Document:
     """Make a sample of finished items again, and say on the pages how it agrees with what is recorded."""
     share = check_number("--check (a share)", run.check, LEAST_SHARE, 1)
+    least = check_integer("--check-batch", run.check_batch, least=1)
     if run.parts or run.again:
         raise TadropedgeError("--check looks at whole items that are finished: leave --part and --again out")
     for item, recipe in recipes.items():
@@ -84,7 +86,7 @@ def _check(document: Document, recipes: Mapping[str, Recipe], run: Run) -> Docum
             )
     for item, recipe in recipes.items():
         with _known_repeats():
-            found = SecondLook(_bench(recipe, run), share).run()
+            found = SecondLook(_bench(recipe, run), share, least).run()
         run.say(f"{item}: {found.sentence}")
         document = stored(run.out)
         entry = document[item]
