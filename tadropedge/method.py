@@ -37,7 +37,10 @@ OPTIONS = {
 EXCLUSIVE = {
     ("unbiased", "connected"): "a spanning forest is kept whatever the keep probabilities of its edges, so dividing by "
     "them would not be unbiased",
-    ("unbiased", "exact"): "with a fixed number of edges, each is kept with only about its keep probability, so dividing "
+    (
+        "unbiased",
+        "exact",
+    ): "with a fixed number of edges, each is kept with only about its keep probability, so dividing "
     "by it would not be unbiased",
 }
 

@@ -1,7 +1,7 @@
 """DropSens: drop probabilities by degree, so that every node still feels its neighbours.
 
 A node of degree d that averages itself and its neighbours gives each of them the weight 1 / (d + 1). If each arc into
-it is dropped with probability x, the expected weight of a neighbour falls to (1 − (1 − x^(d+1)) / ((d + 1) (1 − x))) / d.
+it is dropped with probability x, the expected weight of a neighbour is (1 − (1 − x^(d+1)) / ((d + 1) (1 − x))) / d.
 DropSens (arXiv 2502.07364, NeurIPS 2025) takes the x that leaves the share c of it: d (1 − c)(1 − x) − x + x^(d+1) = 0.
 Divided by 1 − x, this says that the mean of x, x², …, x^d is 1 − c: one root, which bisection finds.
 """

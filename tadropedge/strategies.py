@@ -157,7 +157,7 @@ def keep_probabilities(
         )
     if check_rule(strategy) is dropsens:
         return _by_degree(weights, keep_prob, keep_ratio, sensitivity, inverse)
-    weights = check_weights(weights)
+    weights = check_weights(weights)  # type: ignore[arg-type]
     if keep_ratio is not None and wants(check_rule(strategy), "keep_ratio"):
         ratio = check_probability("keep_ratio", _numbers("keep_ratio", keep_ratio, weights))
         return scores(weights, strategy, gamma, inverse, ratio)

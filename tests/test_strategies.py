@@ -80,7 +80,9 @@ class TestProportional(RuleContract):
 
     def test_scores_of_any_range(self):
         for weights in ([1e-300, 1e300, 1.0], [1e-310, 2e-310], [0.0, 1e-320]):
-            prob = keep_probabilities(torch.tensor(weights, dtype=torch.float64), keep_ratio=0.5, strategy=self.strategy)
+            prob = keep_probabilities(
+                torch.tensor(weights, dtype=torch.float64), keep_ratio=0.5, strategy=self.strategy
+            )
             assert float(prob.mean()) == pytest.approx(0.5)
 
 
@@ -144,7 +146,8 @@ def test_your_own_rule_can_meet_a_budget_by_itself():
         return keep_ratio.expand(*keep_ratio.shape[:-1], len(weights))
 
     assert keep_probabilities(WEIGHTS, keep_ratio=0.25, strategy=same).tolist() == [0.25] * 6
-    assert keep_probabilities(WEIGHTS, keep_ratio=[0.25, 0.5], strategy=same, inverse=True).mean(1).tolist() == [0.25, 0.5]
+    two = keep_probabilities(WEIGHTS, keep_ratio=[0.25, 0.5], strategy=same, inverse=True).mean(dim=1)
+    assert two.tolist() == [0.25, 0.5]
     assert keep_probabilities(WEIGHTS, keep_prob=0.25, strategy=same).tolist() == [0.625] * 6
 
 
@@ -215,7 +218,7 @@ def test_scores_of_any_kind():
 BAD = {
     "strategy": (
         {"keep_prob": 0.5, "strategy": "cfd"},
-        r"unknown strategy 'cfd'; choose from uniform, cutoff, division, cdf, proportional, dropsens \(did you mean 'cdf'\?\)",
+        r"unknown strategy 'cfd'; choose from uniform, cutoff, division, cdf, .* \(did you mean 'cdf'\?\)",
     ),
     "gamma zero": ({"keep_prob": 0.5, "strategy": "division", "gamma": 0}, "division needs a positive gamma, got 0"),
     "own length": ({"keep_prob": 0.5, "strategy": lambda w: w[:2] * 0}, r"one score for each of 6 edges, .* \[2\]"),
