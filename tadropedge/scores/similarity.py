@@ -55,6 +55,9 @@ def _checked(graph: Graph, features: Tensor | None) -> Tensor:
     if not (sparse or is_plain(features)) or features.dim() != 2 or features.shape[0] != graph.num_nodes:
         raise TadropedgeError(f"{wanted}, got {features.dtype} ({features.layout}) of shape {list(features.shape)}")
     check_device("features", features, graph.device, "the graph")
+    values = (features.values() if sparse else features).detach()
+    if not bool(values.isfinite().all()):
+        raise TadropedgeError(f"the score 'cosine' needs finite features, got {values[~values.isfinite()][0]:g}")
     return features.detach()
 
 
