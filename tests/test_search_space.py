@@ -96,9 +96,10 @@ def test_parameters_trials_and_seeds_are_independent():
 
 
 def test_the_same_settings_and_start_for_every_method():
+    names = [method for method in droppings() if method != "auto"]
     for i in range(20):
-        trials = [trial(SPACE, 3, i, method) for method in droppings()]
-        assert [one.method for one in trials] == list(droppings())
+        trials = [trial(SPACE, 3, i, method) for method in names]
+        assert [one.method for one in trials] == names
         assert all(one.flat() == trials[0].flat() for one in trials)
         assert len({one.seed for one in trials}) == 1
         assert trials[0].flat().items() >= SPACE.draw(3, i).items()
@@ -133,7 +134,7 @@ def test_a_single_point_is_always_drawn():
     ("table", "message"),
     [
         ({"dropuot": [0.5]}, "unknown parameter of a search space 'dropuot'.*did you mean 'dropout'"),
-        ({"keep_ratio": [0.5]}, "unknown parameter of a search space 'keep_ratio'"),
+        ({"kept_ratio": [0.5]}, "unknown parameter of a search space 'kept_ratio'"),
         ({"dropout": []}, "dropout of a search space: values are empty"),
         ({"dropout": [0.5, 1.5]}, r"dropout must lie in \[0, 1\], got 1.5"),
         ({"dropout": ["0.5"]}, "dropout of a search space must be a number, got '0.5'"),

@@ -14,6 +14,7 @@ from tadropedge.registry import NETWORKS
 from tadropedge.search.space import Space, Spaces, space_for, trial
 from tadropedge.training.config import Trial
 
+BUDGET = ("keep_prob", "keep_ratio")  # settings that a fixed share replaces
 BACKBONE = ("original", "dropedge")  # of the comparison's own network: not dropping, and uniform dropping
 
 
@@ -44,11 +45,11 @@ class Entrant:
         return {} if self.keep_ratio is None else {"keep_ratio": self.keep_ratio}
 
     def space(self, spaces: Spaces) -> Space:
-        """What is tuned: the space of the method; with a fixed share there is no keep_prob to tune."""
+        """What is tuned: the space of the method; with a fixed share there is no budget to tune."""
         space = space_for(spaces, self.method)
         if self.keep_ratio is None:
             return space
-        return Space({name: one for name, one in space.parameters.items() if name != "keep_prob"})
+        return Space({name: one for name, one in space.parameters.items() if name not in BUDGET})
 
     def trial(self, space: Space, seed: int, i: int, split: int) -> Trial:
         """Trial ``i`` on a ``split``; see :func:`tadropedge.search.space.trial`."""

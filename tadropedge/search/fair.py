@@ -2,7 +2,7 @@
 
 Every method, not dropping and DropEdge are searched with the same number of trials on each of K choosing splits; the
 best mean validation score chooses. Then DropEdge is searched once more at the kept share of each adaptive method, with
-as many trials on the same splits. Everything chosen is retrained on the same fresh seeds and judging splits.
+as many trials on the same splits; for ``auto`` only where what it chose is adaptive. Everything chosen is retrained on the same fresh seeds and judging splits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tadropedge.search.engine import Table, Train, check_jobs, run_searches
 from tadropedge.search.entrants import Entrant, budgets, references, with_references
 from tadropedge.search.protocol import KeptShare, Settled, adaptive, best, kept_shares, retrained
-from tadropedge.search.space import Spaces
+from tadropedge.search.space import Spaces, settled_space
 from tadropedge.search.study import Finished, Storage, opened
 
 Array = npt.NDArray[np.float64]
@@ -139,4 +139,5 @@ def _chosen(tables: Sequence[Table], entrant: Entrant) -> Finished:
 def _settled(tables: Sequence[Table], entrant: Entrant, space: Spaces) -> Settled:
     """What is retrained of an entrant, without the seed and the split of its search."""
     chosen = _chosen(tables, entrant)
-    return Settled(f"judged/{entrant.place}/trial-{chosen.index}", chosen.trial, entrant.space(space))
+    tuned = settled_space(entrant.space(space), chosen.trial)
+    return Settled(f"judged/{entrant.place}/trial-{chosen.index}", chosen.trial, tuned)

@@ -29,7 +29,7 @@ from tadropedge.checks import (
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.method import Method
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, check_work, run_jobs
-from tadropedge.search.space import Space, Spaces, replicate_seed, space_for
+from tadropedge.search.space import Space, Spaces, replicate_seed, settled_space, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Trial
 
@@ -125,12 +125,15 @@ def honest(
     seed, curves = check_seed(seed), check_flag("curves", curves)
     shares = kept_shares(kept_share, {method: row.trial for method, row in chosen.items()})
 
-    def settled(kind: str, method: str, trial: Trial) -> Settled:
-        return Settled(f"{kind}/{method}/trial-{chosen[method].index}", trial, space_for(space, method))
+    def settled(kind: str, method: str, trial: Trial, without: str = "") -> Settled:
+        tuned = settled_space(space_for(space, method), chosen[method].trial)
+        tuned = Space({name: one for name, one in tuned.parameters.items() if name != without})
+        return Settled(f"{kind}/{method}/trial-{chosen[method].index}", trial, tuned)
 
     runs = {method: settled("honest", method, row.trial) for method, row in chosen.items()}
-    references = {
-        method: settled("reference", method, reference(chosen[method].trial, share)) for method, share in shares.items()
+    references = {  # a reference has the share of its method, whatever was tuned
+        method: settled("reference", method, reference(chosen[method].trial, share), "keep_ratio")
+        for method, share in shares.items()
     }
     with opened(storage) as base:
         ours, theirs = retrained(
@@ -179,12 +182,12 @@ def retrained(
 
 
 def kept_shares(kept_share: KeptShare, chosen: Mapping[str, Trial]) -> dict[str, float]:
-    """The expected kept share of every adaptive method with its chosen trial."""
+    """The expected kept share of every method whose chosen trial is adaptive; ``auto`` may have chosen one or not."""
     check_function("kept_share", kept_share, SHARE)
     return {
         method: _share(ask("kept_share", SHARE, kept_share, trial), trial)
         for method, trial in chosen.items()
-        if adaptive(method)
+        if adaptive(trial.method)
     }
 
 
@@ -217,14 +220,21 @@ def reference(base: Trial, share: float) -> Trial:
 
 
 def accuracy_by_keep_prob(table: Table) -> dict[str, Array]:
-    """``[n, 3]`` per method that drops: keep_prob, validation accuracy, test accuracy of every trial that ran."""
+    """``[n, 3]`` per method that drops: keep_prob, validation accuracy, test accuracy of every trial that ran.
+
+    Where ``keep_ratio`` is tuned, it stands in the place of ``keep_prob``.
+    """
     return {
         method: np.array(
-            [(row.trial.keep_prob, row.val_accuracy, row.test_accuracy) for row in rows if not row.failed]
+            [(_budget(row.trial), row.val_accuracy, row.test_accuracy) for row in rows if not row.failed]
         ).reshape(-1, 3)
         for method, rows in check_finished(table).items()
         if Method.of(method).strategy is not None
     }
+
+
+def _budget(trial: Trial) -> float:
+    return trial.keep_prob if trial.keep_ratio is None else trial.keep_ratio
 
 
 def _accuracies(rows: Sequence[Finished]) -> Array:

@@ -2,14 +2,15 @@
 
 Nothing is drawn from a running generator. Every parameter of every trial has a random word of its own, keyed by
 (seed, i, name), so trial i is the same for every method, before and after a restart, and a parameter that is
-added, removed or narrowed leaves the others as they were.
+added, removed or narrowed leaves the others as they were. ``keep_ratio`` has the word of ``keep_prob``: they are the
+budget of different rules, and trial i has the same number for both.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,33 +31,38 @@ from tadropedge.checks import (
     settle,
 )
 from tadropedge.errors import TadropedgeError, lookup, show
-from tadropedge.method import Method
+from tadropedge.method import OPTIONS, SENSITIVITY, UNIFORM, Method, rules
 from tadropedge.nn.backbones import DROPEDGE_SPACE
-from tadropedge.registry import NETWORKS
+from tadropedge.registry import NETWORKS, SCORES
+from tadropedge.search import automatic
 from tadropedge.training.config import Trial, network_settings
 
 DECADES = (1e-290, 1e290)  # γ whose neighbours in a search are numbers as well
 Value = bool | float | str | None
 
-# keep_ratio is not here: which shares can be reached depends on the method, and a space is the same for all.
 OF_EVERY_TRIAL: dict[str, type] = {
     "learning_rate": float,
     "weight_decay": float,
     "dropout": float,
     "keep_prob": float,
+    "keep_ratio": float,
     "gamma": float,
+    "sensitivity": float,
+    "keep_last": float,
     "batch_size": int,
 }
+OF_AUTO: dict[str, type] = {"score": str, "rule": str, "inverse": bool, "option": str}
+SAME_WORD = {"keep_ratio": "keep_prob"}  # parameters that are drawn by the random word of another
 
 
 def tunable() -> dict[str, type]:
-    """Whatever a space may name, and of what kind it is: settings of every trial, and those of the networks."""
-    return OF_EVERY_TRIAL | {name: type(setting.default) for name, setting in network_settings().items()}
+    """Whatever a space may name, and of what kind it is: settings of every trial, of ``auto`` and of the networks."""
+    return OF_EVERY_TRIAL | OF_AUTO | {name: type(setting.default) for name, setting in network_settings().items()}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values, each equally likely."""
+    """One of some values, each equally likely; one that is listed twice is twice as likely."""
 
     values: tuple[Value, ...]
 
@@ -170,8 +176,9 @@ class Space:
         >>> Space.of({"dropuot": [0.5]})
         Traceback (most recent call last):
         tadropedge.errors.TadropedgeError: unknown parameter of a search space 'dropuot'; choose from \
-learning_rate, weight_decay, dropout, keep_prob, gamma, batch_size, hidden, sparsity, nuclear, samples, inductive, \
-variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?)
+learning_rate, weight_decay, dropout, keep_prob, keep_ratio, gamma, sensitivity, keep_last, batch_size, score, rule, \
+inverse, option, hidden, sparsity, nuclear, samples, inductive, variance, normalization, order, self_weight, batch_norm \
+(did you mean 'dropout'?)
         """
         return cls({name: _parameter(name, entry) for name, entry in check_table("table", table).items()})
 
@@ -181,7 +188,8 @@ variance, normalization, order, self_weight, batch_norm (did you mean 'dropout'?
 
     def draw(self, seed: int, i: int) -> dict[str, Value]:
         """The hyper-parameters of trial ``i``."""
-        return {name: parameter.at(_uniform(seed, i, name)) for name, parameter in self.parameters.items()}
+        words = {name: SAME_WORD.get(name, name) for name in self.parameters}
+        return {name: one.at(_uniform(seed, i, words[name])) for name, one in self.parameters.items()}
 
 
 def default_space(gamma: float | None = None) -> Space:
@@ -198,24 +206,83 @@ def default_space(gamma: float | None = None) -> Space:
     return method_space("original", gamma)
 
 
-def method_space(method: str, gamma: float | None = None, backbone: str = "gcn") -> Space:
+def method_space(
+    method: str,
+    gamma: float | None = None,
+    backbone: str = "gcn",
+    *,
+    scores: Sequence[str] | None = None,
+    options: Sequence[str] | None = None,
+) -> Space:
     """The space of a method: that of its network, and the settings of edge dropping.
 
     All methods of the backbone share one space, so that trial i is the same for each of them. A method with a network
-    of its own has the parameters of the dropping only where it drops, drawn as they are without the network.
+    of its own has the parameters of the dropping only where it drops, drawn as they are without the network. Rules that
+    can meet any budget (``proportional``) tune ``keep_ratio`` instead of ``keep_prob``: the same numbers, but as the
+    share of kept edges. DropSens has its ``sensitivity`` beside it, the option ``nested`` the ``keep_last`` of the last
+    layer. ``auto`` has all of these, and draws from ``scores`` and ``options``; see :mod:`tadropedge.search.automatic`.
 
     >>> list(method_space("graphsage+cdf").parameters)
     ['learning_rate', 'weight_decay', 'dropout', 'hidden', 'samples', 'keep_prob']
+    >>> list(method_space("graphsage+degree-proportional:nested").parameters)[5:]
+    ['keep_ratio', 'keep_last']
+    >>> list(method_space("graphsage+auto").parameters)[5:]
+    ['keep_prob', 'keep_ratio', 'sensitivity', 'keep_last', 'score', 'rule', 'inverse', 'option']
     """
     chosen = Method.of(method)
     table = dict(lookup("backbone", chosen.network or backbone, NETWORKS).space)
-    if chosen.network is None or chosen.strategy is not None:
-        table.setdefault("keep_prob", DROPEDGE_SPACE["keep_prob"])
+    if chosen.network is None or chosen.strategy is not None or chosen.auto:
+        table |= _dropping(chosen, table.get("keep_prob", DROPEDGE_SPACE["keep_prob"]))
         if gamma is not None:
             gamma = check_number("gamma", check_positive("gamma", gamma), *DECADES)
             # Rounded to twelve digits, so that 0.01 · 10 is 0.1 and 0.7 · 10 is 7 on every machine.
             table["gamma"] = {"log-uniform": [float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}")]}
+        if chosen.strategy is not None and "keep_prob" not in automatic.used(chosen):
+            table.pop("keep_prob", None)
+        table |= automatic.choices(_named(scores), _named(options)) if chosen.auto else {}
     return Space.of(table)
+
+
+def _dropping(method: Method, budget: Any) -> dict[str, Any]:
+    """The parameters of edge dropping: those that a method uses; one that drops nothing shares that of the others."""
+    table = {
+        "keep_prob": budget,
+        "keep_ratio": budget,
+        "sensitivity": automatic.SENSITIVITIES,
+        "keep_last": DROPEDGE_SPACE["keep_prob"],
+    }
+    names = table if method.auto else automatic.used(method) if method.strategy is not None else {"keep_prob"}
+    return {name: entry for name, entry in table.items() if name in names}
+
+
+def _named(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else list(check_list("scores and options", names, "names"))
+
+
+def of_auto(space: Space) -> Space:
+    """A space that names no score, for ``auto``: with the parameters of dropping that it lacks.
+
+    >>> of_auto(Space.of({"dropout": [0.5]})).parameters["keep_ratio"]
+    Uniform(low=0.05, high=0.95, step=0.05)
+    """
+    if "score" in space.parameters:
+        return space
+    own = method_space("auto").parameters
+    names = (*automatic.TUNED, *automatic.NAMES)
+    return Space({**{name: own[name] for name in names}, **space.parameters})
+
+
+def settled_space(space: Space, trial: Trial) -> Space:
+    """What is left of a space for a trial that was chosen: without the choices of ``auto``, and without what is idle.
+
+    >>> list(settled_space(method_space("graphsage+auto"), Trial("graphsage+dropsens")).parameters)[5:]
+    ['keep_prob', 'sensitivity']
+    """
+    if "score" not in space.parameters:
+        return space
+    wanted = automatic.used(Method.of(trial.method)) - set(automatic.NAMES)
+    idle = {*automatic.NAMES, *automatic.TUNED} - wanted
+    return Space({name: one for name, one in space.parameters.items() if name not in idle})
 
 
 SPACES = "space(method) -> Space, or a Space"
@@ -224,7 +291,8 @@ Spaces = Space | Callable[[str], Space]  # one for all methods, or a function fr
 
 def space_for(spaces: Spaces, method: str) -> Space:
     """The space of one method."""
-    return spaces if isinstance(spaces, Space) else check_kind("space", ask("space", SPACES, spaces, method), Space)
+    made = spaces if isinstance(spaces, Space) else check_kind("space", ask("space", SPACES, spaces, method), Space)
+    return of_auto(made) if Method.of(method).auto else made
 
 
 def check_spaces(spaces: object) -> Spaces:
@@ -238,12 +306,18 @@ def trial(space: Space, seed: int, i: int, method: str, split: int = 0) -> Trial
     """Trial ``i`` of ``method`` on a ``split``: the same hyper-parameters and training seed for every method.
 
     Its hyper-parameters are the same on every split; each split has a training seed of its own, so that settings are
-    not chosen for the luck of one start.
+    not chosen for the luck of one start. A trial of ``auto`` is one of the method that it drew.
 
     >>> trial(default_space(), 0, 3, "cdf").seed == trial(default_space(), 0, 3, "dropedge").seed
     True
     """
-    settings = check_kind("space", space, Space).draw(seed, i)
+    auto = Method.of(method).auto
+    space = check_kind("space", space, Space)
+    settings = (of_auto(space) if auto else space).draw(seed, i)
+    if auto:
+        method, settings = automatic.drawn(method, settings)
+    elif foreign := [name for name in OF_AUTO if name in settings]:
+        raise TadropedgeError(f"{foreign[0]} of a search space is a setting of auto, and {method!r} has none")
     return Trial.of(method, seed=search_seed(seed, i, split), split=split, **settings)
 
 
@@ -313,6 +387,12 @@ def _check(name: str, kind: type, parameter: Parameter) -> None:
         _check_value(name, kind, end)
 
 
+def _known(name: str) -> list[str]:
+    """The names that a setting of ``auto`` may have."""
+    none = automatic.NOTHING
+    return {"score": [none, UNIFORM, SENSITIVITY, *SCORES], "rule": rules(), "option": [none, *OPTIONS]}[name]
+
+
 _KINDS = {float: "a number", int: "a whole number", str: "a name", bool: "true or false"}
 
 
@@ -322,7 +402,10 @@ def _check_value(name: str, kind: type, value: object) -> None:
     number = type(value) in (int, float) and math.isfinite(as_number(value) or 0.0)
     if not (number if kind is float else type(value) is kind):
         raise TadropedgeError(f"{name} of a search space must be {_KINDS[kind]}, got {show(value, typed=False)}")
-    if name in OF_EVERY_TRIAL:
+    if name in OF_AUTO:
+        if kind is str:
+            lookup(f"{name} of a search space", value, dict.fromkeys(_known(name)))
+    elif name in OF_EVERY_TRIAL:
         Trial().but(**{name: value})  # knows the ranges
     else:
         network_settings()[name].check(name, value)

@@ -22,6 +22,8 @@ from optuna.trial import FrozenTrial, TrialState
 from tadropedge.checks import check_integer, check_text
 from tadropedge.errors import TadropedgeError
 from tadropedge.fingerprint import VERSION, fingerprint
+from tadropedge.method import Method
+from tadropedge.search import automatic
 from tadropedge.search.space import Choice, LogUniform, Parameter, Space
 from tadropedge.search.storage import Storage as Storage
 from tadropedge.search.storage import check_storage as check_storage
@@ -33,6 +35,7 @@ from tadropedge.typed import Count, build
 
 Curves = Mapping[str, list[float]]
 
+COLUMN = automatic.GIVEN
 POINTS = 200  # of a stored curve: enough for a figure, and short enough for every database
 
 log = logging.getLogger("tadropedge")
@@ -147,6 +150,7 @@ take the old setting, or another name or storage
         settings: Mapping[str, object],
     ) -> None:
         self.name, self.method, self.space = name, method, space
+        self.auto = Method.of(method).auto
         self._distributions = distributions(space)
         self.storage = storage
         with reading(storage, f"study {name!r}"):
@@ -168,7 +172,9 @@ take the old setting, or another name or storage
             if stored.number in self._seen:
                 continue
             self._seen.add(stored.number)
-            if set(stored.params) == set(self._distributions) and is_whole(stored, self.name):
+            names = set(stored.params)
+            fits = names <= set(self._distributions) if self.auto else names == set(self._distributions)
+            if fits and is_whole(stored, self.name):
                 # If two processes ran the same index, both hold the same trial: the first one counts.
                 row = _read(stored, self.method)
                 self.finished.setdefault(row.index, row)
@@ -199,13 +205,14 @@ take the old setting, or another name or storage
         """Add finished trials, each in one transaction."""
         for row in rows:
             with told(f"cannot write trial {row.index} to study {self.name!r}", self.storage):
-                self._study.add_trial(_frozen(row, self._distributions, self.name))
+                self._study.add_trial(_frozen(row, self._distributions, self.name, self.auto))
             self.finished[row.index] = row
 
     def _check_settings(self, settings: Mapping[str, object]) -> None:
         space = {f"space.{name}": entry for name, entry in self.space.table().items()}
         head = {"method": self.method, **plug_ins(self.method)}
-        table = {**head, **settings, **space, "fingerprint": VERSION}
+        head |= automatic.code(self.space.table()) if self.auto else {}
+        table = {**head, **_used(settings, self.method, self.space), **space, "fingerprint": VERSION}
         wanted = json.loads(json.dumps(table))  # as it will be read back
         stored = self._study.user_attrs.get("settings")
         if not isinstance(stored, dict):
@@ -226,6 +233,13 @@ take the old setting, or another name or storage
                 f"study {self.name!r} was made with {', '.join(told)}; "
                 f"take the old {' and '.join(dict.fromkeys(kinds))}, or another name or storage"
             )
+
+
+def _used(settings: Mapping[str, object], method: str, space: Space) -> dict[str, object]:
+    """Settings without the fingerprint of a score column that the method does not look at."""
+    drawn = space.table().get("score", []) if Method.of(method).auto else []
+    idle = set() if COLUMN in (Method.of(method).score, *drawn) else {f"data.{COLUMN}"}
+    return {name: value for name, value in settings.items() if name not in idle}
 
 
 def _difference(key: str, stored: object, wanted: object) -> str:
@@ -301,8 +315,13 @@ def _told(trial: Trial) -> dict[str, Any]:
     return {**trial.flat(), "method": trial.method, "seed": trial.seed, "split": trial.split}
 
 
-def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> FrozenTrial:
-    """A finished trial as Optuna stores it in study ``name``: the objective is the validation score."""
+def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str, auto: bool = False) -> FrozenTrial:
+    """A finished trial as Optuna stores it in study ``name``: the objective is the validation score.
+
+    With ``auto`` it holds those of its parameters that the method which it drew has a use for.
+    """
+    flat = automatic.told(row.trial) if auto else row.trial.flat()
+    space = {name: one for name, one in space.items() if name in flat or not auto}
     attributes: dict[str, Any] = {
         "index": row.index,
         "seed": row.trial.seed,
@@ -312,7 +331,7 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> Fro
     }
     if not row.failed:  # NaN is no JSON
         attributes |= {name: getattr(row, name) for name in (METRICS if row.scores is None else METRICS + SCORED)}
-    if row.trial.keep_ratio is not None:
+    if row.trial.keep_ratio is not None and "keep_ratio" not in space:
         attributes["keep_ratio"] = row.trial.keep_ratio
     if row.curves is not None:
         attributes["curves"] = dict(row.curves)
@@ -321,7 +340,7 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str) -> Fro
     frozen = optuna.trial.create_trial(
         state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
         value=None if row.failed else row.val_score,
-        params={name: row.trial.flat().get(name) for name in space},
+        params={name: flat.get(name) for name in space},
         distributions=space,
         user_attrs=attributes,
     )
@@ -355,14 +374,11 @@ def is_whole(stored: FrozenTrial, name: str) -> bool:
 
 def _read(stored: FrozenTrial, method: str) -> Finished:
     """The inverse of :func:`_frozen`."""
-    attributes = stored.user_attrs
-    trial = Trial.of(
-        method,
-        seed=attributes["seed"],
-        split=attributes["split"],
-        keep_ratio=attributes.get("keep_ratio"),
-        **stored.params,
-    )
+    attributes, params = stored.user_attrs, stored.params
+    if Method.of(method).auto:
+        method, params = automatic.drawn(method, params)
+    told = {"keep_ratio": attributes.get("keep_ratio"), **params}
+    trial = Trial.of(method, seed=attributes["seed"], split=attributes["split"], **told)
     return Finished(
         index=attributes["index"],
         trial=trial,
