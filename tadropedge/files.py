@@ -37,6 +37,7 @@ HEADER_WORDS = {
     *("source", "target", "src", "dst", "from", "to", "u", "v", "i", "j", "head", "tail"),
     *("node1", "node2", "node_1", "node_2", "weight", "w", "value"),
 }
+WEIGHT_WORDS = {"weight", "w", "value"}
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER_LIKE = re.compile(r"[+-]?[.,_]?\d")
 TRAILING = re.compile(r"\s#.*$")
@@ -51,11 +52,15 @@ MATRIX_ARRAYS = {"format", "shape", *(part for parts in FORMATS.values() for par
 
 @dataclass(frozen=True)
 class EdgeList:
-    """The arcs of a file: ``arcs [2, A]`` index into ``ids``, the names as they stand in the file."""
+    """The arcs of a file: ``arcs [2, A]`` index into ``ids``, the names as they stand in the file.
+
+    ``column [A]`` are the numbers of a further column, where one was asked for.
+    """
 
     arcs: npt.NDArray[np.int64]
     weight: npt.NDArray[np.float64] | None
     ids: tuple[int, ...] | tuple[str, ...]
+    column: npt.NDArray[np.float64] | None = None
 
 
 def existing(path: str | Path) -> Path:
@@ -113,7 +118,12 @@ def _short(path: Path) -> str:
 
 
 def read_edge_list(
-    path: str | Path, *, header: bool | None = None, weighted: bool = True, integers: bool = True
+    path: str | Path,
+    *,
+    header: bool | None = None,
+    weighted: bool = True,
+    integers: bool = True,
+    column: str | None = None,
 ) -> EdgeList:
     """Read ``source target [weight]`` lines; blank lines and lines that start with ``#`` or ``%`` are skipped.
 
@@ -124,11 +134,15 @@ def read_edge_list(
     (``007`` and ``+7`` are 7); otherwise, or where one does not fit 64 bits, ids are strings in alphabetical order, as
     they stand in the file. What begins like a number is never skipped: where the first line alone holds such a thing
     that is no integer (``1_000``), say ``header=True`` or ``header=False``. ``integers=False`` makes all ids strings.
+
+    ``column`` asks for the numbers of one more column, by its name in the header or by its number from 3 on. There may
+    be any number of columns then, and the weight is the one called ``weight``, ``w`` or ``value``; where none is, it is
+    the third of a file of three columns or without a header, unless that is the column asked for.
     """
     path = existing(path)
     with readable_text(path):
-        fast = _read_integers(path, header) if integers else None
-        return fast if fast is not None else _read_lines(path, header, weighted, integers)
+        fast = _read_integers(path, header) if integers and column is None else None
+        return fast if fast is not None else _read_lines(path, header, weighted, integers, column)
 
 
 @contextmanager
@@ -237,14 +251,15 @@ def _ascii(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool) -> EdgeList:
+def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool, column: str | None) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
-    rows = table_cells(path, (2, 3 if weighted else None), "2 or 3 columns (source, target, weight)")
+    most = 3 if weighted and column is None else None
+    rows = table_cells(path, (2, most), "2 or 3 columns (source, target, weight)")
     for number, cells in rows:
         if not cells[0] or not cells[1]:
             raise TadropedgeError(f"{path.name}:{number}: empty node id")
-    if rows and _has_header(rows, header, path.name):
-        rows.pop(0)
+    named = header is None and column is not None and bool(rows) and column in rows[0][1][2:]
+    titles = rows.pop(0)[1] if rows and (named or _has_header(rows, header, path.name)) else None
     if not rows:
         raise TadropedgeError(f"{path.name}: no edges in the file")
     names = [name for _, cells in rows for name in cells[:2]]
@@ -252,10 +267,38 @@ def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool)
     ids = tuple(sorted(set(ends)))
     place = {each: number for number, each in enumerate(ids)}
     arcs = np.array([place[end] for end in ends], dtype=np.int64)
-    weight = None
-    if weighted and len(rows[0][1]) == 3:
-        weight = np.array([_weight(cells[2], f"{path.name}:{number}") for number, cells in rows])
-    return EdgeList(arcs.reshape(-1, 2).T.copy(), weight, ids)
+    wanted = None if column is None else _column_place(column, titles, len(rows[0][1]), path.name)
+    third = _weight_place(titles, len(rows[0][1]), wanted) if weighted else None
+    weight = score = None
+    if third is not None:
+        weight = np.array([_weight(cells[third], f"{path.name}:{number}") for number, cells in rows])
+    if wanted is not None:
+        score = np.array([_score(cells[wanted], str(column), f"{path.name}:{number}") for number, cells in rows])
+    return EdgeList(arcs.reshape(-1, 2).T.copy(), weight, ids, score)
+
+
+def _column_place(column: str, titles: list[str] | None, count: int, name: str) -> int:
+    """The place of a column by its name or its number; those of the two ends are none."""
+    if titles is not None and column in titles[2:]:
+        return titles.index(column, 2)
+    if INTEGER.fullmatch(column) and 3 <= int(column[:9]) <= count:
+        return int(column) - 1
+    told = show(column, typed=False)
+    if count == 2:
+        raise TadropedgeError(f"{name} has no column {told}: it has the ends of each edge and no further column")
+    if titles is None:
+        raise TadropedgeError(f"{name} has no column {told}: without a header, columns have the numbers 3 to {count}")
+    raise TadropedgeError(f"{name} has no column {told}; its columns are {', '.join(titles[2:])}")
+
+
+def _weight_place(titles: list[str] | None, count: int, taken: int | None) -> int | None:
+    """The place of the edge weights; ``taken`` is that of the column which was asked for."""
+    if titles is not None and taken is not None:
+        called = [place for place in range(2, count) if titles[place].lower() in WEIGHT_WORDS]
+        if called:
+            return called[0]
+    only = count == 3 or (titles is None and taken is not None)
+    return 2 if count > 2 and only and taken != 2 else None
 
 
 def as_integers(names: list[str]) -> list[int] | None:
@@ -294,6 +337,16 @@ def _weight(cell: str, where: str) -> float:
         raise TadropedgeError(f"{where}: weight {cell!r} is not a number") from None
     if not 0 < value < float("inf"):
         raise TadropedgeError(f"{where}: weight {cell!r} must be positive and finite")
+    return value
+
+
+def _score(cell: str, name: str, where: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        raise TadropedgeError(f"{where}: {name} {cell!r} is not a number") from None
+    if not 0 <= value < float("inf"):
+        raise TadropedgeError(f"{where}: {name} {cell!r} must be finite and at least 0")
     return value
 
 

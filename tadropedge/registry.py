@@ -111,6 +111,7 @@ SCORES: Registry[Callable[..., Any]] = Registry(
         "local-similarity": "tadropedge.scores.local:local_similarity",
         "pagerank": "tadropedge.scores.centrality:pagerank",
         "eigenvector": "tadropedge.scores.centrality:eigenvector",
+        "column": "tadropedge.scores.column:column",
     },
 )
 

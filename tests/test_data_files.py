@@ -494,7 +494,7 @@ def test_an_expanded_tensor_is_refused_before_it_is_made(tmp_path):
 def test_ids_of_a_table_are_compared_as_they_stand(tmp_path):
     (tmp_path / "edges.csv").write_text("7,8\n007,8\n")
     (tmp_path / "nodes.csv").write_text("7,1,a\n8,2,b\n007,3,a\nann,4,b\n")
-    graph, table = read_table(tmp_path / "edges.csv", tmp_path / "nodes.csv", None)
+    graph, table, _ = read_table(tmp_path / "edges.csv", tmp_path / "nodes.csv", None)
     assert (table.ids, graph.pairs.tolist()) == (("7", "8", "007", "ann"), [[0, 1], [1, 2]])
     (tmp_path / "nodes.csv").write_text("7,1,a\n8,2,b\n007,3,a\n")
     with pytest.raises(TadropedgeError, match="a node is given twice"):

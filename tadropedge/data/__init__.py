@@ -86,6 +86,8 @@ source-localization, karate, clusters (did you mean 'karate'?)
             raise TadropedgeError(f"per_class belongs to split='random', got per_class and split={split!r}")
         split = split or "random"
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}
+    if "score_column" in options and "score_column" not in taken:
+        raise TadropedgeError(f"score_column names a column of your own file, and {name} is a dataset without any")
     for key in options:
         lookup(f"option of {name}", key, taken)
     # Datasets that need no files have no use for the folder, and no quarrel with it.

@@ -29,6 +29,7 @@ from tadropedge.data.splits import random_split as random_split
 from tadropedge.data.splits import shuffled_split as shuffled_split
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
+from tadropedge.scores.column import check_column
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +42,8 @@ class Dataset:
     * ``split``: the default split;
     * ``drawn``: how it was drawn, and others are; ``None`` stands for what the split shows, see :func:`way_of`;
     * ``gamma``: around which value the paper searches γ, where it says so;
-    * ``class_names``: the user's own names of the classes, where the input had names.
+    * ``class_names``: the user's own names of the classes, where the input had names;
+    * ``score_column``: one number per edge of the graph, ``[M]``, for the score ``column``, where the user has one.
 
     >>> graph = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]])
     >>> split = Split(torch.tensor([0, 3]), torch.tensor([1]), torch.tensor([2]))
@@ -60,6 +62,7 @@ class Dataset:
     gamma: float | None = None
     class_names: tuple[str, ...] | None = None
     drawn: Drawn | None = None
+    score_column: Tensor | None = None
 
     def __post_init__(self) -> None:
         one = lookup("level", self.level, {"node": "node", "graph": "sample"})
@@ -77,6 +80,8 @@ class Dataset:
         parts = ((f"split.{name}", part) for name, part in self.split.parts())
         for name, value in (("features", self.features), ("labels", self.labels), *parts):
             check_device(name, value, self.graph.device, "the graph")
+        if self.score_column is not None:
+            settle(self, score_column=check_column(self.graph, self.score_column, "score_column"))
         _check_features(self.features, self.graph, self.level)
         _check_labels(self, one)
         if self.drawn is not None and not isinstance(self.drawn, PerClass | OfSizes | Given):
@@ -110,9 +115,9 @@ class Dataset:
     def to(self, device: torch.device | str) -> Dataset:
         """Return the same dataset on another device."""
         device = check_runs_on(device)
-        return replace(
-            self, **{name: getattr(self, name).to(device) for name in ("graph", "features", "labels", "split")}
-        )
+        column = None if self.score_column is None else self.score_column.to(device)
+        moved = {name: getattr(self, name).to(device) for name in ("graph", "features", "labels", "split")}
+        return replace(self, **moved, score_column=column)
 
     def __repr__(self) -> str:
         return (

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.arrays import checked_parts, plain_array, whole_numbers
-from tadropedge.checks import check_flag, check_integer, check_path
+from tadropedge.checks import check_flag, check_integer, check_path, check_text
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
 from tadropedge.data.splits import PARTS, Drawn, Given, PerClass, Split, num_classes, split_seeds, way_of
@@ -38,6 +38,7 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
 from tadropedge.graph import Graph
 from tadropedge.memory import check_room
+from tadropedge.scores.column import array_column, per_edge, unknown
 from tadropedge.sparse import hush_beta_warning
 
 NUM_VAL, NUM_TEST = 500, 1000  # of a random split, where there are enough nodes
@@ -57,6 +58,7 @@ class Contents:
     labels: Tensor
     splits: tuple[Split, ...] = ()
     class_names: tuple[str, ...] | None = None
+    score_column: Tensor | None = None
 
 
 def load_file(
@@ -68,23 +70,27 @@ def load_file(
     per_class: int = 20,
     seed: int = 0,
     normalize: bool = False,
+    score_column: str | None = None,
 ) -> Dataset:
     """Load a user's own node-level data: ``.npz``, ``.pt``, or an edge list with a table of ``nodes``.
 
     ``split``: ``"file"``, the file's own, or the first of them; ``"random"``, ``per_class`` labels per class, and of
     the rest a third, at most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first
     where there is one, else the second. ``normalize`` divides each row of features by its sum. ``header`` says whether
-    ``nodes`` has one.
+    ``nodes`` has one. ``score_column`` names what becomes the score ``column``: a column of an edge list, by the name in
+    its header or by its number from 3 on, an array of an ``.npz`` file or an edge attribute of a ``Data``, each with one
+    number per listed edge, of which the mean counts where an edge is listed several times.
     """
     path = existing(check_path("path", path))
     nodes = None if nodes is None else check_path("nodes", nodes)
     header = None if header is None else check_flag("header", header)
     seed, per_class = check_integer("seed", seed, least=0), check_integer("per_class", per_class, least=1)
     normalize = check_flag("normalize", normalize)
+    score_column = None if score_column is None else check_text("score_column", score_column)
     if split is not None:
         lookup("split", split, {"file": None, "random": None})
     try:
-        contents = _contents(path, nodes, header)
+        contents = _contents(path, nodes, header, score_column)
         own, drawn = _split(contents, split, per_class, seed)
         dataset = Dataset(
             name=path.name.partition(".")[0],
@@ -96,6 +102,7 @@ def load_file(
             split=own,
             drawn=drawn,
             class_names=contents.class_names,
+            score_column=contents.score_column,
         )
         return dataset if drawn is not None else replace(dataset, drawn=way_of(own, dataset.labels, seed=seed))
     except TadropedgeError as error:  # say which file it was, unless that is said
@@ -104,16 +111,18 @@ def load_file(
         raise TadropedgeError(text if named else f"{path.name}: {text}") from error
 
 
-def _contents(path: Path, nodes: str | Path | None, header: bool | None) -> Contents:
+def _contents(path: Path, nodes: str | Path | None, header: bool | None, column: str | None) -> Contents:
     if path.suffix == ".npz":
-        return _read_arrays(path)
+        return _read_arrays(path, column)
     if path.suffix in (".pt", ".pth"):
-        return _read_saved(path)
+        return _read_saved(path, column)
     if nodes is None:
         raise TadropedgeError(f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv'")
-    graph, table = read_table(path, Path(nodes), header)
+    graph, table, score = read_table(path, Path(nodes), header, column)
     features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
-    return Contents(graph=graph, features=features, labels=labels, class_names=table.class_names)
+    return Contents(
+        graph=graph, features=features, labels=labels, class_names=table.class_names, score_column=score
+    )
 
 
 def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> tuple[Split, Drawn | None]:
@@ -129,7 +138,7 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
     return drawn.split(contents.labels, split_seeds(seed)[0]), drawn
 
 
-def _read_arrays(path: Path) -> Contents:
+def _read_arrays(path: Path, column: str | None) -> Contents:
     arrays, found = read_arrays(path, ARRAYS)
 
     def graph(nodes: int) -> Graph:
@@ -140,7 +149,8 @@ def _read_arrays(path: Path) -> Contents:
         count = known.num_nodes if known.num_nodes is not None else nodes
         return Graph.from_edge_index(known.edge_index, count, known.weight)
 
-    return _from_arrays(arrays, graph)
+    contents = _from_arrays(arrays, graph)
+    return contents if column is None else replace(contents, score_column=array_column(path, column, contents.graph))
 
 
 def _from_arrays(arrays: Mapping[str, Any], graph: Callable[[int], Graph], suffix: str = "") -> Contents:
@@ -214,18 +224,29 @@ def _table(name: str, part: Any) -> Tensor:
     return table
 
 
-def _read_saved(path: Path) -> Contents:
+def _read_saved(path: Path, column: str | None) -> Contents:
     values = _saved(path)
     for name in ("edge_index", "x", "y"):
         if not isinstance(values.get(name), Tensor):
             raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
     for name, value in values.items():
-        if isinstance(value, Tensor) and name in SAVED:
+        if isinstance(value, Tensor) and (name in SAVED or name == column):
             _check_tensor(name, value)
     labels = values["y"][:, 0] if values["y"].dim() == 2 and values["y"].shape[1] == 1 else values["y"]
     arrays = {**values, "y": labels.numpy(), **_feature_arrays(values["x"])}
     arcs, weight = values["edge_index"], values.get("edge_weight")
-    return _from_arrays(arrays, lambda nodes: Graph.from_edge_index(arcs, nodes, weight), "_mask")
+    contents = _from_arrays(arrays, lambda nodes: Graph.from_edge_index(arcs, nodes, weight), "_mask")
+    if column is None:
+        return contents
+    if not isinstance(values.get(column), Tensor):
+        per_arc = [name for name, value in values.items() if isinstance(value, Tensor) and _per_arc(value, arcs)]
+        raise TadropedgeError(unknown(path.name, column, per_arc))
+    return replace(contents, score_column=per_edge(contents.graph, values[column], column))
+
+
+def _per_arc(value: Tensor, arcs: Tensor) -> bool:
+    """Whether a tensor holds one number for each column of ``edge_index``."""
+    return value.dim() in (1, 2) and value.numel() == len(value) == arcs.shape[-1]
 
 
 def _check_tensor(name: str, value: Tensor) -> None:

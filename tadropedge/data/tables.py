@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import NUMBER_LIKE, as_integers, existing, read_edge_list, readable_text, table_cells
 from tadropedge.graph import Graph
+from tadropedge.scores.column import per_edge
 
 UNKNOWN = ("", "-1")  # a node without a label
 
@@ -28,20 +30,24 @@ class NodeTable:
     class_names: tuple[str, ...]
 
 
-def read_table(path: Path, nodes: Path, header: bool | None) -> tuple[Graph, NodeTable]:
+def read_table(
+    path: Path, nodes: Path, header: bool | None, column: str | None = None
+) -> tuple[Graph, NodeTable, Tensor | None]:
     """Read an edge list and a table of its nodes, which are numbered in the order of the table.
 
-    Every node of the edge list must be in the table; nodes of the table without an edge are isolated.
+    Every node of the edge list must be in the table; nodes of the table without an edge are isolated. ``column`` names
+    one of the edge list that is returned with one number per edge.
     """
     table = read_node_table(nodes, header=header)
-    edges = read_edge_list(path, integers=isinstance(table.ids[0], int))
+    edges = read_edge_list(path, integers=isinstance(table.ids[0], int), column=column)
     place = {node: number for number, node in enumerate(table.ids)}
     missing = [name for name in edges.ids if name not in place]
     if missing:
         name = show(missing[0], typed=False)
         raise TadropedgeError(f"{path.name} names the node {name}, which {nodes.name} does not list")
     number = np.array([place[name] for name in edges.ids], dtype=np.int64)
-    return replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids), table
+    graph = replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids)
+    return graph, table, None if edges.column is None else per_edge(graph, edges.column, str(column))
 
 
 def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTable:

@@ -216,8 +216,8 @@ relative_error, seed
         if given not in takes and not rest:
             known = ", ".join(takes) or "none"
             raise TadropedgeError(f"the score {name!r} has no setting {given!r}; its settings are {known}")
-    for asked, one in takes.items():
-        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and asked not in settings:
+    for asked in required(score):
+        if asked not in settings:
             raise TadropedgeError(f"the score {name!r} requires {asked}")
     return function.settings(**settings) if isinstance(function, InParts) else None
 
@@ -229,6 +229,16 @@ def settings_for(score: Score, offered: Mapping[str, Any]) -> dict[str, Any]:
     {'seed': 3}
     """
     return {name: offered[name] for name in parameters(named(score)[1]) if name in offered}
+
+
+def required(score: Score) -> list[str]:
+    """The settings that a score cannot do without.
+
+    >>> required("cosine"), required("degree")
+    (['features'], [])
+    """
+    takes = parameters(named(score)[1])
+    return [name for name, one in takes.items() if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -24,14 +24,16 @@ from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
 from tadropedge.registry import MEASURES, NETWORKS, SCORES
-from tadropedge.scores.solve import edge_scores, settings_for
+from tadropedge.scores.column import needs
+from tadropedge.scores.solve import edge_scores, required, settings_for
 from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
 from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, plug_ins
-from tadropedge.training.edges import keep_row
+from tadropedge.training.edges import keep_rows
 from tadropedge.training.measures import check_measurable
+from tadropedge.training.reach import within_reach
 from tadropedge.training.task import Task
-from tadropedge.training.trainer import check_trial, train
+from tadropedge.training.trainer import check_named, check_trial, train
 
 VERSION = (
     1  # of the trainer: raise it when the same trial would give another result, so that old trials are not resumed
@@ -107,6 +109,8 @@ class Laboratory:
         """Refuse trials that cannot be trained here, before any work is done."""
         for trial in check_trials(trials):
             check_trial(trial, self.architecture, self.selection, self.dataset.level, per_layer=self.per_layer)
+            if (score := Method.of(trial.method).score) is not None:
+                self._score_settings(score)
         self._check_memory(trials)
 
     @property
@@ -154,11 +158,28 @@ class Laboratory:
         """The edge scores of this name, ``[M]``, computed once."""
         lookup("score (name)", name, SCORES)
         if name not in self._scores:
-            dataset = self.dataset
-            offered = {"q": self._q, "laplacian": self.laplacian, "features": dataset.features}
-            settings = settings_for(name, offered)
-            self._scores[name] = edge_scores(dataset.graph, name, cache_dir=self.cache_dir, **settings)
+            settings = self._score_settings(name)
+            self._scores[name] = edge_scores(self.dataset.graph, name, cache_dir=self.cache_dir, **settings)
         return self._scores[name]
+
+    def available_scores(self) -> list[str]:
+        """The scores that can be had here: none that needs a column, or something else, that the dataset lacks."""
+        offered = set(self._offered()) - ({"features"} if self.dataset.level == "graph" else set())
+        return [name for name in SCORES if not set(required(name)) - offered]
+
+    def _offered(self) -> dict[str, object]:
+        """What is known here, for scores to use."""
+        data = self.dataset
+        known = {"q": self._q, "laplacian": self.laplacian, "features": data.features, "column": data.score_column}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _score_settings(self, name: str) -> dict[str, object]:
+        """The settings of a score; refused, before any work, where it needs what is not here."""
+        offered = self._offered()
+        for lacking in required(name):
+            if lacking not in offered:
+                raise TadropedgeError(needs(name, lacking, self.dataset.name))
+        return settings_for(name, offered)
 
     def split(self, number: int) -> Split:
         """Split ``number``: fresh ones are a pure function of the number and of the way they are drawn."""
@@ -206,9 +227,16 @@ class Laboratory:
         return self._choosing.judging
 
     def kept_share(self, trial: Trial) -> float:
-        """The expected share of edges that a trial keeps."""
-        check_kind("trial", trial, Trial)
-        return float(keep_row(self.dataset.graph, trial, self._needed([trial])).mean())
+        """The expected share of edges that a trial keeps, over all layers."""
+        check_trials([trial])
+        scores, layers = self._needed([trial]), max(2, self.architecture.layers)
+        return float(keep_rows(self.dataset.graph, trial, scores, layers).mean())
+
+    def within_reach(self, trial: Trial) -> Trial:
+        """The trial with a budget that its options can meet: see :mod:`tadropedge.training.reach`."""
+        check_trials([trial])
+        options = Method.of(trial.method).options
+        return within_reach(self.dataset.graph, trial, self._needed([trial])) if options else trial
 
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
@@ -303,8 +331,11 @@ class Laboratory:
 
 
 def check_trials(trials: object) -> list[Trial]:
-    """Return a list of trials."""
-    return [check_kind("each of trials", trial, Trial) for trial in check_list("trials", trials, "trials")]
+    """Return a list of trials, each of a method that can be trained."""
+    found = [check_kind("each of trials", trial, Trial) for trial in check_list("trials", trials, "trials")]
+    for trial in found:
+        check_named(trial)
+    return found
 
 
 @contextmanager
@@ -343,4 +374,5 @@ def data_fingerprints(dataset: Dataset) -> dict[str, str]:
         "features": fingerprint(features=dataset.features)[:16],
         "labels": fingerprint(labels=dataset.labels, **classes)[:16],
         "split": fingerprint(**dict(dataset.split.parts()))[:16],
+        **({} if dataset.score_column is None else {"column": fingerprint(column=dataset.score_column)[:16]}),
     }

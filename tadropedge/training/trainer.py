@@ -61,6 +61,7 @@ def check_trial(
     trial: Trial, architecture: Architecture, selection: str, level: str, *, per_layer: bool = False
 ) -> None:
     """Refuse a trial that its network cannot be trained with, before training starts."""
+    check_named(trial)
     name, network = architecture.network(trial.method)
     if network.level != level:
         raise TadropedgeError(f"{name} is for {network.level}-level tasks and cannot be trained on a {level}-level one")
@@ -79,6 +80,21 @@ def check_trial(
         raise TadropedgeError(
             f"{trial.method} has no validation loss on its training pass: selection {selection!r} cannot be used, "
             "choose evaluation"
+        )
+
+
+def check_named(trial: Trial) -> None:
+    """Refuse ``auto``, which is no method of its own.
+
+    >>> check_named(Trial("auto"))
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: 'auto' is a search over methods, which compare runs; to train one model, name a \
+method such as degree-proportional
+    """
+    if Method.of(trial.method).auto:
+        raise TadropedgeError(
+            f"{trial.method!r} is a search over methods, which compare runs; to train one model, name a method such as "
+            "degree-proportional"
         )
 
 
