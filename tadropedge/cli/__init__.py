@@ -13,6 +13,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.methods import methods_command
 from tadropedge.cli.progress import command_line, stop_on_signals
 from tadropedge.cli.recover import recover_command
 from tadropedge.cli.report import report_command
@@ -29,7 +30,15 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,  # rich would take longer to import than everything else here
 )
-for command in (compare_command, recover_command, report_command, reproduce_command, train_command, weights_command):
+for command in (
+    compare_command,
+    methods_command,
+    recover_command,
+    report_command,
+    reproduce_command,
+    train_command,
+    weights_command,
+):
     app.command(command.__name__.removesuffix("_command"))(command)
 
 RESERVE = 2**22  # bytes that are given back to say that there are none left

@@ -16,6 +16,7 @@ from tadropedge.cli.options import (
     Out_,
     Wait_,
     check_count,
+    check_score,
     output_folder,
     with_laboratory_options,
 )
@@ -28,7 +29,7 @@ from tadropedge.method import Method
 @with_laboratory_options
 def compare_command(
     *,
-    methods: Annotated[str | None, Option(help=f"comma-separated: {METHODS} (default: the paper's)")] = None,
+    methods: Annotated[str | None, Option(help=f"comma-separated, such as {METHODS} (default: the paper's)")] = None,
     trials: Annotated[int, Option(help="search trials per method and reference, on each choosing split")] = 30,
     choose_splits: Annotated[int, Option(help="splits on which settings are chosen")] = 3,
     seeds: Annotated[int, Option(help="fresh seeds and splits on which they are judged")] = 20,
@@ -44,11 +45,15 @@ def compare_command(
     that is 1,100 trainings: 10 methods and references, each with 30 trials on 3 splits and 20 fresh seeds. If it is
     interrupted, run the same command again to resume.
 
-    Example: tadropedge compare cora --methods original,dropedge,cdf --trials 20 --seeds 10 --out cora-gcn
+    The method auto searches over scores, rules, options and budgets with as many trials as every other method.
+
+    Example: tadropedge compare cora --methods dropedge,cdf,auto --trials 20 --seeds 10 --out cora-gcn
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
     if twice := [name for name in named or () if (named or []).count(name) > 1]:
         raise TadropedgeError(f"--methods names {twice[0]!r} more than once, got {methods!r}")
+    for name in named or ():
+        check_score(Method.of(name).score, options.score_column)
     check_count("trials", trials)
     check_count("choose_splits", choose_splits)
     check_count("seeds", seeds, least=2)  # one alone has no interval

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.checks import check_integer, name_or_path
+from tadropedge.checks import check_integer, check_number, name_or_path
 from tadropedge.errors import TadropedgeError, lookup, show
-from tadropedge.method import grammar
 from tadropedge.registry import DATASETS, MEASURES, NETWORKS
 
 if TYPE_CHECKING:
     from tadropedge.training.laboratory import Laboratory
 
-METHODS = grammar()
+METHODS = (
+    "original, dropedge, cdf, degree-proportional, jaccard-cdf:unbiased, graphsage+cdf, auto and many more: "
+    "tadropedge methods lists them"
+)
+COLUMN = "a column of your own file as the score 'column': its name, or its number from 3 on in a file without header"
 
 
 def load_plugins(modules: list[str] | None) -> list[str] | None:
@@ -40,7 +43,11 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
 LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
-KeepProb_ = Annotated[float, Option(help="the paper's p: probability of KEEPING an edge")]
+KeepProb_ = Annotated[
+    float | None, Option(help="the paper's p: probability of KEEPING an edge (default 0.7)", show_default=False)
+]
+KeepRatio_ = Annotated[float | None, Option(help="expected share of kept edges, instead of --keep-prob")]
+ScoreColumn_ = Annotated[str | None, Option(metavar="NAME", help=COLUMN)]
 Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]
 Seed_ = Annotated[int, Option(help="random seed")]
 Device_ = Annotated[str, Option(help="auto, cpu or cuda")]
@@ -72,6 +79,7 @@ class LaboratoryOptions:
     ] = None
     noise: Annotated[str | None, Option(help="source-localization only: calibrated, stated or a number")] = None
     nodes: Annotated[Path | None, Option(help="csv of features and labels beside your own edge list")] = None
+    score_column: ScoreColumn_ = None
     evaluate_every: Annotated[int, Option(help="epochs from one evaluation to the next")] = 1
     per_layer: Annotated[bool, Option("--per-layer", help="a new subgraph for every layer")] = False
     selection: Annotated[str, Option(help="which validation loss selects the model: evaluation or training")] = (
@@ -92,6 +100,7 @@ class LaboratoryOptions:
             check_count(name, getattr(self, name))
         if self.measure is not None:
             lookup("measure", self.measure, dict.fromkeys(MEASURES))
+        check_own_column(self.score_column, self.dataset)
         if self.sizes is not None and (self.split is not None or self.per_class is not None):
             other = "--split" if self.split is not None else "--per-class"
             raise TadropedgeError(f"--split-sizes and {other} exclude each other: each is a way to draw splits")
@@ -115,6 +124,7 @@ class LaboratoryOptions:
     def data_options(self) -> dict[str, Any]:
         """What was asked of the loader; a number may stand for the name of a noise."""
         named: dict[str, Any] = {"per_class": self.per_class, "noise": self.noise, "nodes": self.nodes}
+        named["score_column"] = self.score_column
         named["split_sizes"] = self.sizes
         with suppress(TypeError, ValueError):
             named["noise"] = float(self.noise)  # type: ignore[arg-type]
@@ -159,6 +169,32 @@ def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]
     gathered.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
     gathered.__annotations__ = {each.name: each.annotation for each in merged}
     return gathered
+
+
+def check_own_column(column: str | None, dataset: str) -> None:
+    """Refuse ``--score-column`` for a dataset that is no file."""
+    if column is not None and dataset in DATASETS:
+        raise TadropedgeError(
+            f"--score-column names a column of your own file, and {dataset} is a dataset without any, got {column!r}"
+        )
+
+
+def check_score(score: str | None, column: str | None) -> None:
+    """Refuse the score ``column`` without ``--score-column``."""
+    if score == "column" and column is None:
+        raise TadropedgeError("the score 'column' needs --score-column NAME")
+
+
+def chosen_budget(keep_prob: float | None, keep_ratio: float | None, default: float = 0.7) -> dict[str, float]:
+    """``--keep-prob`` or ``--keep-ratio``, of which only one may be given."""
+    if keep_prob is not None and keep_ratio is not None:
+        raise TadropedgeError(
+            f"--keep-prob and --keep-ratio exclude each other, got {keep_prob:g} and {keep_ratio:g}: the first is the "
+            "probability of keeping an edge, the second the expected share of kept edges"
+        )
+    if keep_ratio is not None:
+        return {"keep_ratio": check_number("keep_ratio", keep_ratio, 0, 1)}
+    return {"keep_prob": check_number("keep_prob", default if keep_prob is None else keep_prob, 0, 1)}
 
 
 def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManager[None]:

@@ -14,22 +14,30 @@ from tadropedge.cli.options import (
     Gamma_,
     Json_,
     KeepProb_,
+    KeepRatio_,
     LaboratoryOptions,
     Wait_,
     check_count,
+    check_score,
+    chosen_budget,
     output_folder,
     with_laboratory_options,
 )
 from tadropedge.cli.progress import live_progress
 from tadropedge.errors import TadropedgeError
-from tadropedge.method import Method
+from tadropedge.method import SENSITIVITY, Method
 
 
 @with_laboratory_options
 def train_command(
     *,
-    method: Annotated[str, Option(help=METHODS)] = "cdf",
-    keep_prob: KeepProb_ = 0.7,
+    method: Annotated[str, Option(help=f"such as {METHODS}")] = "cdf",
+    keep_prob: KeepProb_ = None,
+    keep_ratio: KeepRatio_ = None,
+    keep_last: Annotated[float | None, Option(help="the same for the last layer, with :nested (default 1)")] = None,
+    sensitivity: Annotated[
+        float | None, Option(help="c of dropsens: share of sensitivity to leave (default 0.9)")
+    ] = None,
     gamma: Gamma_ = None,
     learning_rate: float = 0.01,
     weight_decay: float = 5e-4,
@@ -47,14 +55,15 @@ def train_command(
 
     Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
     """
-    Method.of(method)
+    budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
+    check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
     from tadropedge.training.config import SCORED, Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
 
     trial = Trial.of(
-        method, learning_rate=learning_rate, weight_decay=weight_decay, dropout=dropout, keep_prob=keep_prob,
-        gamma=gamma, batch_size=batch_size, seed=options.seed,
+        method, learning_rate=learning_rate, weight_decay=weight_decay, dropout=dropout,
+        gamma=gamma, keep_last=keep_last, sensitivity=sensitivity, **budget, batch_size=batch_size, seed=options.seed,
         normalization=normalization, self_weight=self_weight or None, batch_norm=batch_norm or None,
     )  # fmt: skip
     with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, wait=wait):
@@ -74,3 +83,22 @@ def train_command(
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
     print(json.dumps(answer) if as_json else "\n".join(f"{key}: {value}" for key, value in answer.items()))
+
+
+def _checked(
+    method: str, keep_prob: float | None, keep_ratio: float | None, keep_last: float | None, sensitivity: float | None
+) -> dict[str, float]:
+    """The budget of the method; settings that it has no use for are refused before torch is loaded."""
+    one = Method.of(method)
+    if one.auto:
+        raise TadropedgeError(
+            f"{one.name!r} is a search over methods, which tadropedge compare runs; to train one model, name a method "
+            "such as degree-proportional"
+        )
+    if keep_last is not None and "nested" not in one.options:
+        raise TadropedgeError(
+            f"--keep-last belongs to the option nested, such as {one.reference}:nested, got {method!r}"
+        )
+    if sensitivity is not None and one.strategy != SENSITIVITY:
+        raise TadropedgeError(f"--sensitivity belongs to the method {SENSITIVITY}, got {method!r}")
+    return chosen_budget(keep_prob, keep_ratio)

@@ -10,31 +10,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.checks import check_positive, check_probability, name_or_path
+from tadropedge.checks import check_positive, name_or_path
 from tadropedge.cli.options import (
     Device_,
     Gamma_,
     Json_,
     KeepProb_,
+    KeepRatio_,
     Out_,
     Plugin_,
     Root_,
+    ScoreColumn_,
     Seed_,
     Wait_,
     check_count,
+    check_own_column,
+    check_score,
+    chosen_budget,
     chosen_device,
     output_folder,
 )
 from tadropedge.cli.progress import command_line, live_progress
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.method import PAPER_SCORE
 from tadropedge.registry import DATASETS, SCORES
 
 if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
     from tadropedge.graph import Graph
 
 GRAPH = f"one of {', '.join(DATASETS)}, or an edge list or .npz file"
-SCORE = f"one of {', '.join(SCORES)}, or one that you registered"
+SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggregate, or column if there is one)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
 
@@ -44,13 +50,15 @@ def weights_command(
     desired_clusters: Annotated[
         int | None, Option(help="approximate number of clusters; q at the nearest large eigengap")
     ] = None,
-    score: Annotated[str, Option(help=SCORE)] = "aggregate",
+    score: Annotated[str | None, Option(help=SCORE, show_default=False)] = None,
     kind: Annotated[str | None, Option(hidden=True)] = None,
     laplacian: Annotated[str | None, Option(help="combinatorial (default) or normalized")] = None,
     solver: Annotated[str | None, Option(help=SOLVER)] = None,
     tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
     relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
-    keep_prob: KeepProb_ = 0.7,
+    score_column: ScoreColumn_ = None,
+    keep_prob: KeepProb_ = None,
+    keep_ratio: KeepRatio_ = None,
     gamma: Gamma_ = None,
     header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
@@ -71,19 +79,21 @@ def weights_command(
     Example: tadropedge weights cora --q 7 --out cora-weights
     """
     score = score if kind is None else kind
-    lookup("score", score, dict.fromkeys(SCORES))  # not what it stands for, which would load torch
+    if score is not None:
+        lookup("score", score, dict.fromkeys(SCORES))  # not what it stands for, which would load torch
     source = name_or_path("dataset or file", graph, DATASETS)
+    score = "column" if score_column is not None and score is None else score or PAPER_SCORE
+    check_own_column(score_column, graph)
+    check_score(score, score_column)
+    budget = chosen_budget(keep_prob, keep_ratio)
     check_count("q", q)
     check_count("desired_clusters", desired_clusters)
-
-    import torch
 
     from tadropedge.publish.label import run_label
     from tadropedge.score_report.terminal import page
     from tadropedge.score_report.write import FILES, write_all
     from tadropedge.scores.solve import solve
 
-    check_probability("keep_prob", torch.tensor(keep_prob))
     if gamma is not None:
         check_positive("gamma", gamma)
     place = chosen_device(device)
@@ -95,7 +105,7 @@ def weights_command(
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
-        name, read, known = _read(source, data_root, seed, header, not unweighted)
+        name, read, known = _read(source, data_root, seed, header, not unweighted, score_column)
         settings = _settings(score, given, {"seed": seed, **known}, name)
         if explain:
             _explain(read, score, settings, place, as_json)
@@ -104,21 +114,23 @@ def weights_command(
             counted = partial(report, "edges scored")
             found = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
             run = run_label(place, command_line())
-            summary = write_all(
-                found, name, out, keep_prob=keep_prob, gamma=gamma, draw=figures, run=run, report=report
-            )
+            summary = write_all(found, name, out, gamma=gamma, draw=figures, run=run, report=report, **budget)
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])
 
 
 def _read(
-    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool
+    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool, column: str | None
 ) -> tuple[str, Graph, dict[str, Any]]:
     """A dataset by its name, else a file; the name to call it by, and what is known for scores to use."""
     from tadropedge.data import load_dataset
     from tadropedge.graph import Graph
+    from tadropedge.scores.column import read_column
 
     if isinstance(source, Path):
+        if column is not None:
+            read, values = read_column(source, column, header=header, weighted=weighted)
+            return source.name.partition(".")[0], read, {"column": values}
         return source.name.partition(".")[0], Graph.from_file(source, header=header, weighted=weighted), {}
     data = load_dataset(source, root=root, seed=seed)
     return data.name, data.graph, {"classes": data.num_classes, "features": data.features}
@@ -126,12 +138,16 @@ def _read(
 
 def _settings(score: str, given: dict[str, Any], known: dict[str, Any], name: str) -> dict[str, Any]:
     """What the user gave, and of what is known what the score takes; q is the number of classes unless it is given."""
-    from tadropedge.scores.solve import check_settings, settings_for
+    from tadropedge.scores.column import needs
+    from tadropedge.scores.solve import check_settings, required, settings_for
 
     if settings_for(score, {"q": None}) and not {"q", "desired_clusters"} & set(given):
         if "classes" not in known:
             raise TadropedgeError(f"'{name}' has no classes to take q from: give --q or --desired-clusters")
         given = {"q": known["classes"], **given}
+    for lacking in required(score):
+        if lacking in ("features", "column") and lacking not in known:
+            raise TadropedgeError(needs(score, lacking, f"'{name}'"))
     settings = settings_for(score, known) | given
     check_settings(score, settings)
     return settings

@@ -2,7 +2,7 @@
 
 A method is advised only if it is surely better than not dropping, and never if it is surely worse than DropEdge tuned
 or DropEdge at the same budget; then DropEdge is advised, for it beats a method that surely helps. Of those that
-remain, the simplest is named that no other beats: DropEdge, then the rules in the order of the registry.
+remain, the simplest is named that no other beats: DropEdge, then the rules in the order of the registry, ``auto`` last.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from tadropedge.comparison.selection import Selection, between
 from tadropedge.method import Method, droppings
 from tadropedge.publish.wording import gap, listed, p_value, points, shown
 
-DROPPING = ("keep_prob", "keep_ratio", "gamma")  # settings that belong to the edges, named first
+DROPPING = (
+    "keep_prob",
+    "keep_ratio",
+    "keep_last",
+    "sensitivity",
+    "gamma",
+)  # settings that belong to the edges, named first
 
 
 def advise(
@@ -83,10 +89,17 @@ def _beats(judged: Mapping[str, MethodRow], one: str, other: str, selected: Mapp
     return p <= ours.threshold and float(np.nanmean(gains[0] - gains[1])) > 0
 
 
-def _order(method: str) -> int:
-    """Simple methods first: DropEdge, then in the order of the registries, then those with networks of their own."""
-    names = list(droppings())
-    return names.index(method) if method in names else len(names) + (Method.of(method).strategy is not None)
+def _order(method: str) -> tuple[int, int]:
+    """Simple methods first: in the order of the registries, then those with networks of their own, ``auto`` last.
+
+    Of two with the same rule, the one with fewer options is simpler.
+    """
+    names, one = list(droppings()), Method.of(method)
+    if one.auto:
+        return len(names) + 2, 0
+    plain = method.partition(":")[0]
+    place = names.index(plain) if plain in names else len(names) + (one.strategy is not None)
+    return place, len(one.options)
 
 
 def _beaten(judged: Mapping[str, MethodRow]) -> str:
@@ -104,13 +117,18 @@ def _beaten(judged: Mapping[str, MethodRow]) -> str:
 def _something(use: str, judged: Mapping[str, MethodRow]) -> str:
     row = judged[use]
     gain = row.against["none"]
-    said = f"Use {use}{_with(row.settings)}: {_gain(gain)} over {_reference(gain)} ({_p(gain)})"
+    said = f"Use {_called(use, row.settings)}{_with(row.settings)}: {_gain(gain)} over {_reference(gain)} ({_p(gain)})"
     if gain.outcome != "better":
         said += f"; {_beaten(judged)}"
     rival = row.against.get("dropedge")
     if rival is None or rival.outcome != "undecided":
         return said
     return f"{said}; DropEdge tuned does the same ({_short(rival)})"
+
+
+def _called(use: str, settings: Mapping[str, object]) -> str:
+    """The method to use: of ``auto`` what it chose."""
+    return f"{settings['method']} (chosen by {use})" if "method" in settings else use
 
 
 def _nothing(judged: Mapping[str, MethodRow], undropped: Against) -> str:
@@ -195,6 +213,7 @@ def _with(settings: Mapping[str, object]) -> str:
         for name, value in settings.items()
     }
     edges = [words.pop(name) for name in DROPPING if name in words]
-    words.pop("kept_share", None)
+    for name in ("kept_share", "method"):
+        words.pop(name, None)
     front = f" with {listed(edges)}" if edges else ""
     return front + (f" ({', '.join(words.values())})" if words else "")

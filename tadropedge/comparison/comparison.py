@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 
 from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, settle
 from tadropedge.comparison.advice import advise
@@ -15,16 +14,17 @@ from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol,
 from tadropedge.comparison.selection import Array, Selection, selections
 from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
-from tadropedge.method import Method
+from tadropedge.method import OPTIONS, Method
+from tadropedge.nn.network import Network
 from tadropedge.registry import STRATEGIES
 from tadropedge.search.engine import Table, check_jobs
 from tadropedge.search.entrants import with_references
 from tadropedge.search.fair import Report, Tournament, Tuned, count_trainings, fair
 from tadropedge.search.protocol import Replicates, paper
-from tadropedge.search.space import Spaces, check_spaces, method_space
+from tadropedge.search.space import Space, Spaces, check_spaces, method_space
 from tadropedge.search.study import Finished, Storage, study_name
 from tadropedge.strategies import wants_gamma
-from tadropedge.training.config import Trial
+from tadropedge.training.config import Outcome, Trial
 from tadropedge.training.laboratory import Laboratory
 
 DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
@@ -78,7 +78,7 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         laboratory = replace(laboratory, choose_splits=CHOOSE_SPLITS)
     check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
     for methods in (plan.methods, with_references(plan.methods)):  # an error names what was asked for, if it can
-        laboratory.check([Trial(method) for method in methods])
+        laboratory.check([Trial(_checkable(method)) for method in methods])
     found = _trained(laboratory, plan, storage, report)
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     selected = selections(searches, laboratory.dataset.split.sizes[1])
@@ -88,17 +88,62 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     return Results(rows, advice=advise(rows, selected, protocol), protocol=protocol)
 
 
+def _checkable(method: str) -> str:
+    """What is looked at beforehand: the method, or the network of ``auto``, which draws only what can be trained."""
+    one = Method.of(method)
+    return (one.network or "original") if one.auto else method
+
+
+def space_of(laboratory: Laboratory) -> Callable[[str], Space]:
+    """The space of each method here: around the dataset's own γ, and for ``auto`` of all that can be had here."""
+    architecture, scores = laboratory.architecture, laboratory.available_scores()
+
+    def space(method: str) -> Space:
+        options = options_for(architecture.network(method)[1], architecture.layers, laboratory.per_layer)
+        gamma = laboratory.dataset.gamma
+        return method_space(method, gamma, architecture.backbone, scores=scores, options=options)
+
+    return space
+
+
+def options_for(network: type[Network], layers: int, per_layer: bool) -> list[str]:
+    """The options that ``auto`` draws for a network.
+
+    ``unbiased`` needs edge weights, ``nested`` several layers that do not have coins of their own (``per_layer``), and
+    ``connected`` a network that learns on the whole graph, whose forest is known beforehand.
+
+    >>> from tadropedge.registry import NETWORKS
+    >>> options_for(NETWORKS["gcn"], 1, False), options_for(NETWORKS["graphsage"], 1, False)
+    (['unbiased', 'connected', 'exact'], ['nested', 'exact'])
+    """
+    several = layers > 1 or network.draws is Network.draws
+    had = {
+        "unbiased": network.weighs,
+        "nested": several and not per_layer,
+        "connected": network.edges is Network.edges,
+    }
+    return [name for name in OPTIONS if had.get(name, True)]
+
+
 def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report) -> Tournament:
     dataset, architecture = laboratory.dataset, laboratory.architecture
     first = laboratory.choose_splits or 1
+
+    def train(trials: Sequence[Trial]) -> list[Outcome]:
+        outcomes = laboratory.train([laboratory.within_reach(trial) for trial in trials])
+        return [replace(outcome, trial=trial) for outcome, trial in zip(outcomes, trials, strict=True)]
+
+    def kept_share(trial: Trial) -> float:
+        return laboratory.kept_share(laboratory.within_reach(trial))
+
     return fair(
-        laboratory.train,
-        plan.space or partial(method_space, gamma=dataset.gamma, backbone=architecture.backbone),
+        train,
+        plan.space or space_of(laboratory),
         plan.methods,
         plan.trials,
         plan.seed,
         storage,
-        laboratory.kept_share,
+        kept_share,
         choose_splits=laboratory.num_choosing,
         judge_splits=range(first, first + plan.seeds),
         name=study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian),
@@ -189,19 +234,21 @@ def _fair_row(laboratory: Laboratory, found: Tournament, method: str, tests: Map
 
 
 def _tuned_settings(laboratory: Laboratory, tuned: Tuned) -> dict[str, object]:
-    """The settings that were chosen, without those that change nothing."""
-    method, trial = Method.of(tuned.entrant.method), tuned.chosen.trial
+    """The settings that were chosen, without those that change nothing; of ``auto`` also the method that it chose."""
+    trial = tuned.chosen.trial
+    method = Method.of(trial.method)
     rule = None if method.strategy is None else STRATEGIES[method.strategy]
     idle = {"gamma": rule is None or not wants_gamma(rule), "keep_prob": trial.keep_ratio is not None}
     uniform = trial.keep_prob if method.strategy is not None and not method.adaptive else None
     chosen = _settings(laboratory, trial, uniform if tuned.kept_share is None else tuned.kept_share)
-    return {name: value for name, value in chosen.items() if not idle.get(name)}
+    named = {"method": trial.method} if Method.of(tuned.entrant.method).auto else {}
+    return named | {name: value for name, value in chosen.items() if not idle.get(name)}
 
 
 def _settings(laboratory: Laboratory, trial: Trial, kept_share: float | None) -> dict[str, object]:
     chosen = trial.flat() | laboratory.architecture.settings_of(trial)
     if Method.of(trial.method).strategy is None:
-        chosen = {name: value for name, value in chosen.items() if name not in ("keep_prob", "gamma")}
+        chosen = {name: value for name, value in chosen.items() if name not in ("keep_prob", "keep_ratio", "gamma")}
     return chosen if kept_share is None else {**chosen, "kept_share": kept_share}
 
 

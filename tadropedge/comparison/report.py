@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tadropedge.atomic import write_atomic
+from tadropedge.comparison.advice import DROPPING
 from tadropedge.comparison.cautions import cautions
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.figures import drawn, save_figures
@@ -34,7 +35,7 @@ from tadropedge.publish.page import embedded, run_lines
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
-from tadropedge.publish.wording import NOTHING, counted, p_value, percent, plus_minus, points, shown
+from tadropedge.publish.wording import NOTHING, counted, listed, p_value, percent, plus_minus, points, shown
 
 FULL = KINDS | {"budget": "same budget"}  # all columns of the page shall stand side by side
 SHORT = {"none": "none", "dropedge": "DropEdge", "budget": "budget", "matched": "DropEdge"}
@@ -98,6 +99,7 @@ def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
         "chosen": any(test.choice_error for test in tests),
         "protocol": results.protocol,
         "procedure": procedure_words(results.protocol),
+        "found": chosen_words(rows),
         "behind": behind(rows),
         "nulls": _nulls(max(one.seeds for one in tests), len(tests)) if tests and known else None,
         "paper_label": paper_label(rows),
@@ -138,6 +140,21 @@ def _lines(rows: Sequence[MethodRow]) -> Iterator[tuple[str, str, Honest]]:
         yield from ((label, kind, test) for kind, test in tests.items())
         if not tests and row.honest is not None:
             yield label, "", row.honest
+
+
+def chosen_words(rows: Sequence[MethodRow]) -> str:
+    """What ``auto`` chose, with the settings of its dropping; nothing where it did not take part.
+
+    >>> settings = {"method": "degree-proportional", "keep_ratio": 0.3, "dropout": 0.5}
+    >>> chosen_words([MethodRow(dataset="cora", backbone="gcn", layers=2, method="auto", settings=settings)])
+    'auto chose degree-proportional with keep_ratio 0.3.'
+    """
+    said = []
+    for label, row in labelled(rows).items():
+        if "method" in row.settings:
+            edges = [f"{name} {shown(row.settings[name])}" for name in DROPPING if name in row.settings]
+            said.append(f"{label} chose {row.settings['method']}{f' with {listed(edges)}' if edges else ''}.")
+    return " ".join(said)
 
 
 def procedure_words(protocol: Protocol | None) -> str:
@@ -251,5 +268,6 @@ def table(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> Shown:
         cells.append(("" if again else label, "" if again else mean, SHORT.get(kind, ""), *end))
     columns = ("method", f"test\n{measured(rows)}", "against", "its\n(%)", "difference\n(points)", "p", "verdict")
     fair = any(row.against for row in rows)
-    below = "\n".join(filter(None, (honest_label(rows), LEGEND if fair else "", procedure_words(protocol))))
+    words = (honest_label(rows), LEGEND if fair else "", chosen_words(rows), procedure_words(protocol))
+    below = "\n".join(filter(None, words))
     return terminal_table(Table(title(rows), columns, cells, left=(0, 2, 6)), STYLES, below)

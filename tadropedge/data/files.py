@@ -77,9 +77,9 @@ def load_file(
     ``split``: ``"file"``, the file's own, or the first of them; ``"random"``, ``per_class`` labels per class, and of
     the rest a third, at most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first
     where there is one, else the second. ``normalize`` divides each row of features by its sum. ``header`` says whether
-    ``nodes`` has one. ``score_column`` names what becomes the score ``column``: a column of an edge list, by the name in
-    its header or by its number from 3 on, an array of an ``.npz`` file or an edge attribute of a ``Data``, each with one
-    number per listed edge, of which the mean counts where an edge is listed several times.
+    ``nodes`` has one. ``score_column`` names what becomes the score ``column``: a column of an edge list, by the name
+    in its header or by its number from 3 on, an array of an ``.npz`` file or an edge attribute of a ``Data``, each with
+    one number per listed edge, of which the mean counts where an edge is listed several times.
     """
     path = existing(check_path("path", path))
     nodes = None if nodes is None else check_path("nodes", nodes)
@@ -120,9 +120,7 @@ def _contents(path: Path, nodes: str | Path | None, header: bool | None, column:
         raise TadropedgeError(f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv'")
     graph, table, score = read_table(path, Path(nodes), header, column)
     features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
-    return Contents(
-        graph=graph, features=features, labels=labels, class_names=table.class_names, score_column=score
-    )
+    return Contents(graph=graph, features=features, labels=labels, class_names=table.class_names, score_column=score)
 
 
 def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> tuple[Split, Drawn | None]:

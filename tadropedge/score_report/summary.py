@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
+from tadropedge.method import SENSITIVITY
 from tadropedge.registry import STRATEGIES
 from tadropedge.scores.solve import Scored
 from tadropedge.strategies import auto_gamma, keep_probabilities
@@ -35,13 +37,30 @@ def label(score: str) -> str:
     return f"{score} resistance" if score in ("aggregate", "effective") else f"the score {score}"
 
 
-def probabilities(scores: Tensor, keep_prob: float, gamma: float) -> dict[str, Tensor]:
-    """The probability of keeping each edge under every strategy, ``[M]`` each."""
-    return {name: keep_probabilities(scores, keep_prob=keep_prob, strategy=name, gamma=gamma) for name in STRATEGIES}
+def probabilities(
+    scored: Scored, gamma: float, keep_prob: float | None = None, keep_ratio: float | None = None
+) -> tuple[dict[str, Tensor], list[str]]:
+    """The probability of keeping each edge under every strategy, ``[M]`` each, at ``keep_prob`` or ``keep_ratio``.
+
+    And for each strategy that cannot keep so few edges, a line that says so.
+    """
+    budget = {"keep_prob": keep_prob} if keep_ratio is None else {"keep_ratio": keep_ratio}
+    found, left_out = {}, []
+    for name in STRATEGIES:
+        weights = scored.graph if name == SENSITIVITY else scored.values
+        try:
+            found[name] = keep_probabilities(weights, strategy=name, gamma=gamma, **budget)
+        except TadropedgeError as error:
+            if keep_ratio is None or "cannot be reached" not in str(error):
+                raise
+            left_out.append(f"the strategy {name} is left out: {error}")
+    return found, left_out
 
 
-def summary(scored: Scored, name: str, gamma: float, keep: dict[str, Tensor], keep_prob: float) -> dict[str, Any]:
-    """Everything but the run, ready for JSON."""
+def summary(
+    scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], budget: Mapping[str, float]
+) -> dict[str, Any]:
+    """Everything but the run, ready for JSON; ``budget`` is ``keep_prob`` or ``keep_ratio``."""
     graph, components = scored.graph, scored.graph.components
     return {
         "graph": {
@@ -62,7 +81,7 @@ def summary(scored: Scored, name: str, gamma: float, keep: dict[str, Tensor], ke
             **{name: value for name, value in scored.settings.items() if isinstance(value, PLAIN)},
             **(_spectrum(scored) if len(scored.eigenvalues) else {}),
         },
-        "keep_prob": keep_prob,
+        **budget,
         "strategies": {
             strategy: {"kept": float(prob.mean()), "protected": float((prob > PROTECTED).double().mean())}
             for strategy, prob in keep.items()

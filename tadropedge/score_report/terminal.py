@@ -29,7 +29,8 @@ def page(summary: Mapping[str, Any]) -> Group:
         (name, f"{found['kept']:.2%}", f"{found['protected']:.2%}") for name, found in summary["strategies"].items()
     ]
     columns = ("strategy", "kept on average", "protected (kept > 99 %)")
-    strategies = terminal_table(Table(f"at keep_prob {summary['keep_prob']:g}", columns, shares))
+    budget = "keep_prob" if "keep_prob" in summary else "keep_ratio"
+    strategies = terminal_table(Table(f"at {budget} {summary[budget]:g}", columns, shares))
     edges = [
         (short(str(edge["source"]), 30), short(str(edge["target"]), 30), f"{edge['weight']:.6g}")
         for edge in summary["most_critical"]

@@ -42,6 +42,7 @@ def write_all(
     folder: Path,
     *,
     keep_prob: float = 0.7,
+    keep_ratio: float | None = None,
     gamma: float | None = None,
     draw: bool = True,
     run: Mapping[str, Any] | None = None,
@@ -49,14 +50,17 @@ def write_all(
 ) -> dict[str, Any]:
     """Write scores, pictures and page to ``folder``, then ``summary.json``; return the summary.
 
+    With ``keep_ratio``, strategies are shown at this share of kept edges instead of ``keep_prob``.
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
     gamma = auto_gamma(scored.values) if gamma is None else gamma
-    keep = probabilities(scored.values, keep_prob, gamma)
-    found = summary(scored, name, gamma, keep, keep_prob)
+    budget = {"keep_prob": keep_prob} if keep_ratio is None else {"keep_ratio": keep_ratio}
+    keep, unreached = probabilities(scored, gamma, **budget)
+    found = summary(scored, name, gamma, keep, budget)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
-    pictures, found["left_out"] = _pictures(scored, name, gamma, adaptive) if draw else ({}, [])
+    pictures, left_out = _pictures(scored, name, gamma, adaptive) if draw else ({}, [])
+    found["left_out"] = unreached + left_out
     files: dict[str, Write] = {
         "weights.csv": lambda path: write_csv(path, scored, adaptive),
         "weights.npz": lambda path: write_npz(path, scored, gamma),

@@ -92,7 +92,9 @@ def _name(settings: Mapping[str, Any]) -> str:
     """The name of a method without its network."""
     score = settings.get("score")
     if score is None:
-        raise TadropedgeError(f"the search space of auto must name a score, it names {', '.join(settings) or 'nothing'}")
+        raise TadropedgeError(
+            f"the search space of auto must name a score, it names {', '.join(settings) or 'nothing'}"
+        )
     if score == NOTHING:
         return "original"
     option = settings.get("option", NOTHING)
@@ -117,7 +119,7 @@ def told(trial: Trial) -> dict[str, Any]:
         "inverse": method.inverse,
         "option": method.options[0] if method.options else NOTHING,
     }
-    idle = set((*NAMES, *TUNED)) - used(method)
+    idle = {*NAMES, *TUNED} - used(method)
     return {name: value for name, value in {**trial.flat(), **named}.items() if name not in idle}
 
 

@@ -2,7 +2,8 @@
 
 Every method, not dropping and DropEdge are searched with the same number of trials on each of K choosing splits; the
 best mean validation score chooses. Then DropEdge is searched once more at the kept share of each adaptive method, with
-as many trials on the same splits; for ``auto`` only where what it chose is adaptive. Everything chosen is retrained on the same fresh seeds and judging splits.
+as many trials on the same splits; for ``auto`` only where what it chose is adaptive. Everything chosen is retrained on
+the same fresh seeds and judging splits.
 """
 
 from __future__ import annotations

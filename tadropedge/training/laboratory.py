@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -167,13 +168,13 @@ class Laboratory:
         offered = set(self._offered()) - ({"features"} if self.dataset.level == "graph" else set())
         return [name for name in SCORES if not set(required(name)) - offered]
 
-    def _offered(self) -> dict[str, object]:
+    def _offered(self) -> dict[str, Any]:
         """What is known here, for scores to use."""
         data = self.dataset
         known = {"q": self._q, "laplacian": self.laplacian, "features": data.features, "column": data.score_column}
         return {name: value for name, value in known.items() if value is not None}
 
-    def _score_settings(self, name: str) -> dict[str, object]:
+    def _score_settings(self, name: str) -> dict[str, Any]:
         """The settings of a score; refused, before any work, where it needs what is not here."""
         offered = self._offered()
         for lacking in required(name):

@@ -2,8 +2,8 @@
 
 ``connected`` keeps at least a spanning forest, so a smaller share is raised to that of the forest. ``unbiased`` divides
 by keep probabilities, so none may be 0: where a rule that meets its budget by itself gives edges of score 0 no chance,
-the share r becomes p + (1 − p) · min(1, c · score) with p = 2 r − 1, at least 0.05. The second factor has mean ½, so that
-the share is r again where r is at least 0.525, and 0.525 otherwise.
+the share r becomes p + (1 − p) · min(1, c · score) with p = 2 r − 1, at least 0.05. The second factor has mean ½, so
+that the share is r again where r is at least 0.525, and 0.525 otherwise.
 """
 
 from __future__ import annotations
