@@ -11,7 +11,7 @@ import tadropedge.scores.similarity as similarity_module
 import tadropedge.triangles as triangles_module
 from tadropedge import Graph, TadropedgeError, edge_scores
 from tadropedge.scores.centrality import CHEBYSHEV_STEPS
-from tadropedge.triangles import triangles
+from tadropedge.triangles import by_keys, by_rows, triangles
 
 # What every edge of a graph scores; ``None`` where not all of its edges are alike.
 STAR, PATH, COMPLETE, CYCLE = star(8), path(7), complete(6), cycle(9)
@@ -64,11 +64,12 @@ def test_a_bridge_between_cliques(score):
     assert found == pytest.approx(AT_THE_BRIDGE[score], abs=1e-15)
 
 
-# networkit 11.2: TriangleEdgeScore, LocalDegreeScore and LocalSimilarityScore of the karate club, in our order of edges.
+# networkit 11.2 on the karate club, in the order of the pairs.
 # fmt: off
 TRIANGLES = [
-    7, 5, 5, 2, 2, 2, 3, 1, 2, 0, 1, 3, 1, 1, 1, 0, 4, 4, 3, 3, 1, 1, 1, 0, 4, 3, 2, 0, 3, 0, 0, 1, 3, 1, 3, 1, 1, 2, 1,
-    1, 1, 2, 3, 2, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 2, 2, 3, 1, 0, 1, 1, 1, 1, 1, 1, 1, 2, 3, 2, 2, 1, 2, 10,
+    7, 5, 5, 2, 2, 2, 3, 1, 2, 0, 1, 3, 1, 1, 1, 0, 4, 4, 3, 3, 1, 1, 1, 0, 4, 3, 2, 0, 3, 0, 0, 1, 3, 1, 3, 1,
+    1, 2, 1, 1, 1, 2, 3, 2, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 2, 2, 3, 1, 0, 1, 1, 1, 1, 1, 1, 1, 2,
+    3, 2, 2, 1, 2, 10,
 ]
 LOCAL_DEGREE = [
     1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5693, 1.0, 1.0, 1.0, 0.5693, 1.0, 0.3691, 1.0, 0.6131, 0.6845, 0.5, 0.2675,
@@ -108,9 +109,22 @@ def test_local_scores_of_networkit(score, theirs, tied):
 def test_triangles_in_chunks_of_any_size(seed, monkeypatch):
     graph = clusters([20, 15, 10], 0.6, 0.2, seed=seed)
     expected = dense.triangles(graph)
-    for wedges in (1, 7, 100, 1 << 22):
-        monkeypatch.setattr(triangles_module, "WEDGES", wedges)
-        assert triangles(graph).tolist() == expected.tolist()
+    for wedges in (1, 7, 100, 1 << 20):
+        monkeypatch.setattr(triangles_module, "FEWEST", wedges)
+        monkeypatch.setattr(triangles_module, "MOST", wedges)
+        for find in (by_rows, by_keys):
+            assert find(graph).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_triangles_of_every_graph(name):
+    expected = dense.triangles(ZOO[name]).tolist()
+    assert by_rows(ZOO[name]).tolist() == by_keys(ZOO[name]).tolist() == expected
+
+
+def test_triangles_with_wide_numbers(monkeypatch):
+    monkeypatch.setattr(triangles_module, "INT32_LIMIT", 3)
+    assert by_rows(ZOO["karate"]).tolist() == TRIANGLES
 
 
 def hubs(leaves=100_000):
