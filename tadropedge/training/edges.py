@@ -29,6 +29,7 @@ from tadropedge.graph import Graph
 from tadropedge.method import SENSITIVITY, Method
 from tadropedge.nn.network import Network
 from tadropedge.sampling import (
+    ORDER_BYTES,
     check_connected,
     draw,
     draw_forest,
@@ -47,7 +48,6 @@ from tadropedge.training.task import Task
 
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
 LEAST = 2.0**-53  # below it, no coin is ever kept
-ORDERED = 100  # bytes per edge where edges are put in order and trees grown
 
 
 def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor:
@@ -124,7 +124,7 @@ def option_bytes(method: Method, layers: int, edges: int, entries: int) -> int:
     if "unbiased" in method.options:
         need += drawn * 8 * edges + 4 * entries  # one over the probabilities, the factors, and the whole operator
     if "connected" in method.options or "exact" in method.options:
-        need += ORDERED * edges
+        need += ORDER_BYTES * edges
     return need
 
 
