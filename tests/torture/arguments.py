@@ -477,7 +477,7 @@ def analysis() -> Iterator[Call]:
         f"{name}.output_variance", diagnostics.output_variance,
         {"network": lambda S: S @ torch.ones(6, 1), "graph": GRAPH, "prob": PROB, "samples": 3, "seed": 2, "batch": 2},
         {"network": Instance(), "graph": Instance(), "prob": Array(0, 1), "samples": Whole(3, 3), "batch": Whole(1),
-         "seed": SEED, "normalization": Name()},
+         "seed": SEED, "normalization": Name(), "unbiased": Flag()},
     )  # fmt: skip
 
 
