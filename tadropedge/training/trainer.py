@@ -25,14 +25,16 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials that differ in structure (network, shared settings, mini-batches) are trained one group after the other.
+    Trials that differ in structure (network, shared settings, mini-batches) are trained one group after the other, and
+    so is each trial of an opaque network, a user's own module.
     ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
     """
     where = [trial.split for trial in trials] if split_places is None else split_places
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):
         check_trial(trial, architecture, course.selection, "node" if task.features.dim() == 2 else "graph")
-        groups.setdefault(structure(trial, architecture, task, where[place]), []).append(place)
+        alone = (place,) if architecture.network(trial.method)[1].opaque else ()
+        groups.setdefault((*structure(trial, architecture, task, where[place]), *alone), []).append(place)
     outcomes: dict[int, Outcome] = {}
     for places in groups.values():
         mine, splits = [trials[place] for place in places], [where[place] for place in places]
