@@ -55,7 +55,7 @@ class OwnNetwork(Network):
     factory: ClassVar[Callable[..., Any]]
     takes: ClassVar[Mapping[str, object]] = {}  # with their defaults
     code: ClassVar[str] = ""
-    weighs: ClassVar[bool] = True  # until the first module is seen
+    weighs = True  # until the first module is seen
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -126,7 +126,7 @@ class OwnNetwork(Network):
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor]:
         """In training mode, on the kept arcs; parameters that a pass does not use have a gradient of 0."""
         words = step.draws.words(1, STREAM)[:, 0].tolist()
-        x, keep, factors = self._dense(step.x), step.keep(0), getattr(step, "factors", None)
+        x, keep, factors = self._dense(step.x), step.keep(0), step.factors
         passes = []
         for place, module in enumerate(self.modules):
             arcs = self._arcs(None if keep is None else keep[place], None if factors is None else factors[0][place])
@@ -200,7 +200,7 @@ class OwnNetwork(Network):
         order = (arcs[0] * nodes + arcs[1]).argsort()
         return arcs[:, order], torch.arange(pairs.shape[1], device=pairs.device).repeat(2)[order]
 
-    def rehearse(self, x: Features) -> None:
+    def rehearse(self, x: Features, unbiased: bool) -> None:
         """Refuse a module that cannot be trained on this graph: a pass over half of the edges, and one over all."""
         graph, told = self.problem.graph, self.told
         state = self.initial([0], graph.device)
@@ -221,6 +221,12 @@ class OwnNetwork(Network):
         if graph.weight is not None and not self.weighs:
             warnings.warn(
                 f"the module of {told} takes no edge_weight: the weights of the graph are ignored", stacklevel=2
+            )
+        if unbiased and (layers := _normalising(self.modules[0])):
+            warnings.warn(
+                f"with unbiased, the weights of kept edges are right on average, but {', '.join(layers)} in the module of "
+                f"{told} normalise by the degrees that they are given (normalize=True): what they multiply by is not",
+                stacklevel=2,
             )
 
 
@@ -343,6 +349,12 @@ def takes_weights(module: nn.Module) -> bool:
     """
     named = "edge_weight" in inspect.signature(module.forward).parameters
     return named and getattr(module, "supports_edge_weight", True) is not False  # as PyG's GAT says it does not
+
+
+def _normalising(module: nn.Module) -> list[str]:
+    """The layers that divide the weights of edges by degrees, such as ``GCNConv``, by name."""
+    layers = ((name, layer) for name, layer in module.named_modules() if getattr(layer, "normalize", False) is True)
+    return [name for name, layer in layers if hasattr(layer, "propagate") and takes_weights(layer)]
 
 
 def _check_module(module: nn.Module, told: str) -> None:

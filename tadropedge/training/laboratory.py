@@ -30,7 +30,7 @@ from tadropedge.registry import MEASURES, NETWORKS, SCORES
 from tadropedge.scores.solve import edge_scores, settings_for
 from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
-from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, plug_ins
+from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, check_weighs, plug_ins
 from tadropedge.training.edges import keep_row
 from tadropedge.training.measures import check_measurable, default_measure
 from tadropedge.training.task import Task
@@ -103,14 +103,14 @@ class Laboratory:
                 f"choose from {fitting}"
             )
         lookup("precision", self.precision, PRECISIONS)
-        self._rehearsed: set[type[Network]] = set()
+        self._rehearsed: set[tuple[type[Network], bool]] = set()
         self._scores: dict[str, Tensor] = {}
         self._splits: dict[int, Split] = {}
 
     def check(self, trials: Sequence[Trial]) -> None:
         """Refuse trials that cannot be trained here, before any work is done."""
         for trial in check_trials(trials):
-            check_trial(trial, self.architecture, self.selection, self.dataset.level)
+            check_trial(trial, self.architecture, self.selection, self.dataset.level, per_layer=self.per_layer)
         self._check_memory(trials)
         self._rehearse(trials)
 
@@ -252,26 +252,20 @@ class Laboratory:
         """Try every user's own module among these once, so that one that is wrong is refused before the work begins."""
         for trial in trials:
             name, network = self.architecture.network(trial.method)
-            if not network.opaque:
-                continue
-            if self.per_layer or "nested" in Method.of(trial.method).options:
-                asked = "per_layer" if self.per_layer else f"the option nested of {trial.method!r}"
-                raise TadropedgeError(
-                    f"{asked} needs a subgraph for each layer, and those inside the model {name!r} are not seen: it "
-                    "is given one subgraph per step"
-                )
-            if network in self._rehearsed:
+            unbiased = "unbiased" in Method.of(trial.method).options
+            if not network.opaque or (network, unbiased) in self._rehearsed:
                 continue
             task = make_task(self.dataset)
             try:
-                task.network(self.architecture, [trial]).rehearse(task.inputs())
+                task.network(self.architecture, [trial]).rehearse(task.inputs(), unbiased)
             except TadropedgeError:
                 raise
             except Exception as error:
                 if not ran_out(error):
                     raise
                 raise not_enough(error, self._one_training, FEWER, self.dataset.device) from None
-            self._rehearsed.add(network)
+            check_weighs(name, trial.method)  # which is known of a module when it is made
+            self._rehearsed.add((network, unbiased))
 
     def _check_memory(self, trials: Sequence[Trial]) -> None:
         """Refuse trials of which a single one could not be trained, and curves that could not be held."""

@@ -308,6 +308,10 @@ def core() -> Iterator[Call]:
     coins = {"seed": SEEDS, "epoch": Whole(-(10**6000), 10**6000)}
     yield Call("tadropedge.sample_edges", tde.sample_edges, {"prob": PROB, "seed": 3, "epoch": 4, "pairs": ARCS},
                {**coins, "prob": Array(0, 1, batch=True), "pairs": Optional(Array(None, whole=True))})  # fmt: skip
+    yield Call("tadropedge.sample_edges", tde.sample_edges,
+               {"prob": (PROB + 3) / 4, "seed": 3, "epoch": 4, "connected": GRAPH, "exact": True},
+               {**coins, "prob": Array(0, 1, batch=True), "connected": Optional(Instance()),
+                "exact": Flag()})  # fmt: skip
     yield Call("tadropedge.sample_directed", tde.sample_directed, {"num_pairs": 7, "keep_prob": 0.5},
                {**coins, "num_pairs": Whole(0, 2**40), "keep_prob": Real(0, 1), "device": Device()})  # fmt: skip
     yield Call("tadropedge.shift_operator", tde.shift_operator, {"graph": GRAPH, "keep": PROB},
