@@ -167,9 +167,7 @@ class Network:
     weighs: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
     recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host
-    opaque: ClassVar[bool] = (
-        False  # whether its layers are not seen: its trials train one by one, on one subgraph a step
-    )
+    opaque: ClassVar[bool] = False  # whether its layers are not seen: trials train one by one, on one subgraph a step
     noisy: ClassVar[bool] = True  # whether the dropout of a trial changes anything
 
     def __init__(self, problem: Problem) -> None:

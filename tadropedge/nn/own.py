@@ -224,8 +224,8 @@ class OwnNetwork(Network):
             )
         if unbiased and (layers := _normalising(self.modules[0])):
             warnings.warn(
-                f"with unbiased, the weights of kept edges are right on average, but {', '.join(layers)} in the module of "
-                f"{told} normalise by the degrees that they are given (normalize=True): what they multiply by is not",
+                f"with unbiased, the weights of kept edges are right on average, but {', '.join(layers)} in the module "
+                f"of {told} normalise by the degrees that they see (normalize=True): what they multiply by is not",
                 stacklevel=2,
             )
 
@@ -253,9 +253,9 @@ def own_network(factory: Callable[..., Any], told: str | None = None) -> str:
     told = f"the model {told or called!r}"
     if isinstance(factory, nn.Module):
         kind = type(factory).__name__
-        raise TadropedgeError(f"model must be a function {MAKES}, got a module: pass what makes it, such as {kind}")
+        raise TadropedgeError(f"{told} must be a function {MAKES}, got a module: pass what makes it, such as {kind}")
     if not callable(factory):
-        raise TadropedgeError(f"model must be a function {MAKES}, got {show(factory)}")
+        raise TadropedgeError(f"{told} must be a function {MAKES}, got {show(factory)}")
     takes = _taken(factory, told)
     space = {name: entry for name, entry in DEFAULT_SPACE.items() if name != "normalization"}
     if "dropout" not in takes:
@@ -318,8 +318,8 @@ def default_sizes(network: type[Network], num_features: int, num_classes: int) -
     if "layers" in takes or not issubclass(network, OwnNetwork):
         return 2, width
     sizes = Sizes(num_nodes=0, num_features=num_features, num_classes=num_classes, layers=2, hidden=width)
-    parts = [part for part in network.module(sizes).modules() if hasattr(part, "propagate") and any(part.parameters())]
-    return max(1, len(parts)), width
+    layered = [part for part in network.module(sizes).modules() if hasattr(part, "propagate")]
+    return max(1, sum(next(part.parameters(), None) is not None for part in layered)), width
 
 
 # -- modules ------------------------------------------------------------------------------------------------------
@@ -354,7 +354,8 @@ def takes_weights(module: nn.Module) -> bool:
 def _normalising(module: nn.Module) -> list[str]:
     """The layers that divide the weights of edges by degrees, such as ``GCNConv``, by name."""
     layers = ((name, layer) for name, layer in module.named_modules() if getattr(layer, "normalize", False) is True)
-    return [name for name, layer in layers if hasattr(layer, "propagate") and takes_weights(layer)]
+    seen = ((name, layer) for name, layer in layers if hasattr(layer, "propagate") and takes_weights(layer))
+    return [name or type(layer).__name__ for name, layer in seen]
 
 
 def _check_module(module: nn.Module, told: str) -> None:
@@ -373,8 +374,9 @@ def _check_module(module: nn.Module, told: str) -> None:
             )
     for name, layer in module.named_modules():
         if getattr(layer, "cached", False) is True:
+            called = name or type(layer).__name__
             raise TadropedgeError(
-                f"the layer {name!r} of {told} has cached=True: it would remember the edges of the first step, and "
+                f"the layer {called!r} of {told} has cached=True: it would remember the edges of the first step, and "
                 "each step has others; make it with cached=False"
             )
 

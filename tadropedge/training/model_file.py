@@ -144,7 +144,7 @@ def save_model(
         raise TadropedgeError("the trial failed (its loss was not finite), so there is no model to save")
     if outcome.state is None:
         raise TadropedgeError("the outcome holds no parameters: train with keep_state=True to save a model")
-    numbers = save({name: np.ascontiguousarray(value) for name, value in outcome.state.items()})
+    numbers = save({name: np.asarray(value, order="C") for name, value in outcome.state.items()})
     model = SavedModel(
         architecture=architecture,
         trial=outcome.trial,

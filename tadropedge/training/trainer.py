@@ -75,8 +75,8 @@ def check_trial(
     if network.opaque and (per_layer or "nested" in method.options):
         asked = "per_layer" if per_layer else f"{trial.method!r}: the option nested"
         raise TadropedgeError(
-            f"{asked} needs a subgraph for each layer, and the layers inside the model {name!r} are not seen: it is given "
-            "one subgraph per step"
+            f"{asked} needs a subgraph for each layer, and the layers inside the model {name!r} are not seen: it is "
+            "given one subgraph per step"
         )
     if per_layer and "nested" in method.options:
         raise TadropedgeError(
