@@ -17,6 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tadropedge.comparing import compare
     from tadropedge.errors import ConvergenceError, NotEnoughMemoryError, RepeatedEigenvalueWarning, TadropedgeError
     from tadropedge.graph import Components, Graph
     from tadropedge.registry import SCORES, STRATEGIES
@@ -31,6 +32,7 @@ __version__ = "0.2.0.dev0"
 
 # Where each public name lives. Modules are loaded when a name is first used: ``import tadropedge`` costs nothing.
 _HOMES = {
+    "comparing": ("compare",),
     "errors": ("ConvergenceError", "NotEnoughMemoryError", "RepeatedEigenvalueWarning", "TadropedgeError"),
     "graph": ("Components", "Graph"),
     "registry": ("SCORES", "STRATEGIES"),
@@ -55,6 +57,7 @@ __all__ = [
     "TadropedgeError",
     "aggregate_resistance",
     "auto_gamma",
+    "compare",
     "edge_scores",
     "effective_resistance",
     "keep_probabilities",

@@ -113,14 +113,16 @@ class KeptProducts:
         self, product: Callable[[Tensor, Tensor | None], Tensor], gradient: Callable[[Tensor], Tensor]
     ) -> None:
         self.product, self.gradient = product, gradient
+        self.matrix: Tensor | None = None  # X itself, for those who need more than products
         self._kept: dict[int, tuple[Tensor, int, Tensor]] = {}  # the weights, their version, the product
 
     @classmethod
     def of(cls, matrix: Tensor) -> KeptProducts:
         """Products with a dense or CSR matrix ``[N, F]`` that all trials share."""
-        if matrix.layout is torch.sparse_csr:
-            return cls.sparse(Csr.of(matrix), matrix.values())
-        return cls.dense(matrix)
+        sparse = matrix.layout is torch.sparse_csr
+        made = cls.sparse(Csr.of(matrix), matrix.values()) if sparse else cls.dense(matrix)
+        made.matrix = matrix
+        return made
 
     @classmethod
     def sparse(cls, places: Csr, values: Tensor) -> KeptProducts:

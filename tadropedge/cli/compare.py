@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +16,6 @@ from tadropedge.cli.options import (
     Wait_,
     check_count,
     check_score,
-    output_folder,
     with_laboratory_options,
 )
 from tadropedge.cli.progress import command_line, live_progress
@@ -57,24 +55,21 @@ def compare_command(
     check_count("trials", trials)
     check_count("choose_splits", choose_splits)
     check_count("seeds", seeds, least=2)  # one alone has no interval
-    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan, compared
-    from tadropedge.comparison.report import FILES, write_all
-    from tadropedge.data import bayes_accuracy
+    from tadropedge.comparing import carried_out
+    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan
     from tadropedge.publish.label import run_label
-    from tadropedge.search.study import check_storage
 
     started = time.monotonic()
-    plan = Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed)
-    place = storage or out / "study.db"
-    with output_folder(out, "study.db", *FILES, wait=wait):
-        check_storage(place)
-        laboratory = options.laboratory(choose_splits)
-        with live_progress(as_json, kept="finished trials are kept") as report:
-            results = compared(laboratory, plan, place, report)
-        run, lines = run_label(laboratory.dataset.device.type, command_line(), time.monotonic() - started), []
-        if laboratory.dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
-            run["bayes_accuracy"] = bound = round(bayes_accuracy(options.seed, **options.data_options), 4)
-            lines.append(f"Bayes-optimal accuracy on this graph: {bound:.2%}")
-        results = replace(results, run=run)
-        page = write_all(results, out)
-    show_comparison(results, as_json, *lines, f"report: {page}")
+    results = carried_out(
+        lambda: options.laboratory(choose_splits),
+        Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed),
+        out=out,
+        storage=storage,
+        wait=wait,
+        reporting=live_progress(as_json, kept="finished trials are kept"),
+        label=lambda data: run_label(data.device.type, command_line(), time.monotonic() - started),
+        loading=options.data_options,
+    )
+    bound = results.run.get("bayes_accuracy")
+    lines = [] if bound is None else [f"Bayes-optimal accuracy on this graph: {bound:.2%}"]
+    show_comparison(results, as_json, *lines, f"report: {out / 'report.html'}")

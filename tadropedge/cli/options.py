@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.checks import check_integer, check_number, name_or_path
+from tadropedge.checks import check_integer, check_number, name_or_path, settle
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.registry import DATASETS, MEASURES, NETWORKS
 
@@ -40,6 +40,25 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
     return modules
 
 
+def load_model_factory(told: str) -> str:
+    """Import ``package.module:factory``, also from the current folder; the name of the network it becomes."""
+    module, colon, attribute = told.partition(":")
+    if not (module and colon and attribute):
+        shown = show(told, typed=False)
+        raise TadropedgeError(f"--model must be MODULE:FACTORY, such as my_models:make_gcn, got {shown}")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        factory = importlib.import_module(module)
+        for part in attribute.split("."):
+            factory = getattr(factory, part)
+    except (Exception, SystemExit) as error:
+        raise TadropedgeError(f"cannot import the model {told!r} ({type(error).__name__}: {error})") from error
+    from tadropedge.nn.own import own_network
+
+    return own_network(factory, told)  # type: ignore[arg-type]
+
+
 LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
@@ -63,6 +82,10 @@ class LaboratoryOptions:
 
     dataset: Annotated[str, Argument(help=f"one of {', '.join(DATASETS)}, or the path of your own data")]
     backbone: Annotated[str | None, Option(help=f"{', '.join(NETWORKS)} (default: gcn, or gcnn for graphs)")] = None
+    model: Annotated[
+        str | None,
+        Option(metavar="MODULE:FACTORY", help="your own nn.Module instead of a backbone; also from the current folder"),
+    ] = None
     layers: Annotated[int | None, Option(help="graph convolutions (default 2; 1 for gcnn)")] = None
     hidden: Annotated[int | None, Option(help="width (default 128; 32 for gcnn)")] = None
     epochs: Annotated[int, Option(help="epochs of every training")] = 400
@@ -104,6 +127,10 @@ class LaboratoryOptions:
         if self.sizes is not None and (self.split is not None or self.per_class is not None):
             other = "--split" if self.split is not None else "--per-class"
             raise TadropedgeError(f"--split-sizes and {other} exclude each other: each is a way to draw splits")
+        if self.model is not None:  # last: it imports torch and the user's own module
+            if self.backbone is not None:
+                raise TadropedgeError("--model and --backbone exclude each other: each is the network that is trained")
+            settle(self, backbone=load_model_factory(self.model))
 
     @property
     def sizes(self) -> tuple[int, ...] | None:
@@ -134,24 +161,20 @@ class LaboratoryOptions:
         """The dataset on its device, with the network and the measure it needs where none is named."""
         from tadropedge.data import load_dataset
         from tadropedge.spectrum.plan import LAPLACIANS
-        from tadropedge.training.config import SELECTIONS, Architecture
-        from tadropedge.training.laboratory import PRECISIONS, Laboratory
-        from tadropedge.training.measures import default_measure
+        from tadropedge.training.config import SELECTIONS
+        from tadropedge.training.laboratory import PRECISIONS, laboratory_for
 
         device = chosen_device(self.device)
         lookup("laplacian", self.laplacian, LAPLACIANS)
         lookup("selection", self.selection, SELECTIONS)
         lookup("precision", self.precision, PRECISIONS)
         data = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options).to(device)
-        backbone = self.backbone or data.backbone
-        layers, hidden = (1, 32) if backbone == "gcnn" else (2, 128)
-        layers = layers if self.layers is None else self.layers
-        architecture = Architecture(backbone, layers, hidden if self.hidden is None else self.hidden)
-        settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision", "evaluate_every")
-        return Laboratory(
+        settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision", "evaluate_every", "measure")
+        return laboratory_for(
             data,
-            architecture,
-            measure=default_measure(data) if self.measure is None else self.measure,
+            self.backbone,
+            self.layers,
+            self.hidden,
             choose_splits=choose_splits,
             **{name: getattr(self, name) for name in settings},
         )

@@ -63,15 +63,10 @@ def show(document: object, as_json: bool, words: Iterable[RenderableType]) -> No
 
 def show_comparison(results: Results, as_json: bool, *lines: str) -> None:
     """Print the advice and the tables of a comparison, then some lines."""
-    from tadropedge.comparison.report import opening, tables
-    from tadropedge.comparison.results import as_document, grouped
+    from tadropedge.comparison.report import told
+    from tadropedge.comparison.results import as_document
 
-    def words() -> Iterator[RenderableType]:
-        for rows in grouped(results.rows):
-            yield opening(rows, results)
-            yield from tables(rows, results.protocol)
-
-    show(as_document(results), as_json, chain(words(), lines))
+    show(as_document(results), as_json, chain(told(results), lines))
 
 
 def show_verdicts(document: Document, as_json: bool, *lines: str) -> None:

@@ -148,9 +148,14 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         judge_splits=range(first, first + plan.seeds),
         name=study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian),
         settings=laboratory.settings,
-        batch=min(LARGEST_BATCH, laboratory.fitting()),
+        batch=1 if _one_by_one(laboratory, plan.methods) else min(LARGEST_BATCH, laboratory.fitting()),
         report=report,
     )
+
+
+def _one_by_one(laboratory: Laboratory, methods: Sequence[str]) -> bool:
+    """Whether a method trains a user's own module: then every training is written when it is finished."""
+    return any(laboratory.architecture.network(method)[1].opaque for method in with_references(methods))
 
 
 def _judged(
@@ -249,6 +254,8 @@ def _settings(laboratory: Laboratory, trial: Trial, kept_share: float | None) ->
     chosen = trial.flat() | laboratory.architecture.settings_of(trial)
     if Method.of(trial.method).strategy is None:
         chosen = {name: value for name, value in chosen.items() if name not in ("keep_prob", "keep_ratio", "gamma")}
+    if not laboratory.architecture.network(trial.method)[1].noisy:
+        del chosen["dropout"]
     return chosen if kept_share is None else {**chosen, "kept_share": kept_share}
 
 

@@ -245,6 +245,13 @@ def _behind(label: str, against: str, judged: Honest, one: Evidence) -> tuple[st
     )
 
 
+def told(results: Results) -> Iterator[Shown | str]:
+    """What a comparison found, as the terminal shows it: the advice and the tables."""
+    for rows in grouped(results.rows):
+        yield opening(rows, results)
+        yield from tables(rows, results.protocol)
+
+
 def tables(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> list[Shown | str]:
     """What the terminal shows of one dataset, backbone and depth: every test, and what stands behind the first ones."""
     made, careful = behind(rows, kinds=("none", "matched")), "\n".join(cautions(rows, protocol))

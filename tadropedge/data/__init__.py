@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tadropedge.checks import check_path, check_seed, name_or_path
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
+from tadropedge.data.objects import object_dataset
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.splits import (
@@ -37,6 +39,7 @@ __all__ = [
     "PerClass",
     "SourceLocalization",
     "Split",
+    "as_dataset",
     "bayes_accuracy",
     "load_clusters",
     "load_dataset",
@@ -93,6 +96,38 @@ source-localization, karate, clusters (did you mean 'karate'?)
     # Datasets that need no files have no use for the folder, and no quarrel with it.
     with within_memory(f"the dataset {name}"):
         dataset = loader(**options, **({"root": root} if "root" in taken else {}))
+        return dataset if sizes is None else _resized(dataset, sizes, seed)
+
+
+def as_dataset(
+    data: Any,
+    root: str | Path | None = None,
+    split: str | None = None,
+    seed: int = 0,
+    *,
+    split_sizes: tuple[int, int, int] | None = None,
+    **options: Any,
+) -> Dataset:
+    """A dataset from whatever holds one: a name or a path, a ``Data``, a PyG dataset of one graph, a ``Dataset``.
+
+    The other arguments are those of :func:`load_dataset`; see :mod:`tadropedge.data.objects` for what a ``Data`` holds.
+
+    >>> as_dataset(as_dataset("karate"), split_sizes=(8, 6, 20)).split
+    Split(train=8, val=6, test=20)
+    """
+    if isinstance(data, str | PathLike):
+        return load_dataset(data, root, split, seed, split_sizes=split_sizes, **options)  # type: ignore[arg-type]
+    seed, sizes = check_seed(seed), None
+    if root is not None:
+        check_path("root", root)
+    if split_sizes is not None:
+        sizes = OfSizes(*check_sizes("split_sizes", split_sizes), seed=seed)
+        if split is not None or "per_class" in options:
+            other = "per_class" if split is None else f"split={split!r}"
+            raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
+        split = "random" if not isinstance(data, Dataset) else None  # masks are of no use then
+    with within_memory("the data"):
+        dataset = object_dataset(data, split=split, seed=seed, **options)
         return dataset if sizes is None else _resized(dataset, sizes, seed)
 
 

@@ -91,31 +91,38 @@ def load_file(
         lookup("split", split, {"file": None, "random": None})
     try:
         contents = _contents(path, nodes, header, score_column)
-        own, drawn = _split(contents, split, per_class, seed)
-        dataset = Dataset(
-            name=path.name.partition(".")[0],
-            graph=contents.graph,
-            features=row_normalized(contents.features) if normalize else contents.features,
-            labels=contents.labels,
-            num_classes=num_classes(contents.labels),
-            level="node",
-            split=own,
-            drawn=drawn,
-            class_names=contents.class_names,
-            score_column=contents.score_column,
-        )
-        return dataset if drawn is not None else replace(dataset, drawn=way_of(own, dataset.labels, seed=seed))
+        if normalize:
+            contents = replace(contents, features=row_normalized(contents.features))
+        return made_dataset(contents, path.name.partition(".")[0], split, per_class, seed)
     except TadropedgeError as error:  # say which file it was, unless that is said
         text = str(error)
         named = any(Path(file).name in text for file in (path, nodes) if file is not None)
         raise TadropedgeError(text if named else f"{path.name}: {text}") from error
 
 
+def made_dataset(contents: Contents, name: str, split: str | None, per_class: int, seed: int) -> Dataset:
+    """The dataset of what was read, with its own split or a random one as :func:`load_file` says."""
+    own, drawn = _split(contents, split, per_class, seed)
+    dataset = Dataset(
+        name=name,
+        graph=contents.graph,
+        features=contents.features,
+        labels=contents.labels,
+        num_classes=num_classes(contents.labels),
+        level="node",
+        split=own,
+        drawn=drawn,
+        class_names=contents.class_names,
+        score_column=contents.score_column,
+    )
+    return dataset if drawn is not None else replace(dataset, drawn=way_of(own, dataset.labels, seed=seed))
+
+
 def _contents(path: Path, nodes: str | Path | None, header: bool | None, column: str | None) -> Contents:
     if path.suffix == ".npz":
         return _read_arrays(path, column)
     if path.suffix in (".pt", ".pth"):
-        return _read_saved(path, column)
+        return data_contents(_saved(path), column, path.name)
     if nodes is None:
         raise TadropedgeError(f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv'")
     graph, table, score = read_table(path, Path(nodes), header, column)
@@ -222,8 +229,8 @@ def _table(name: str, part: Any) -> Tensor:
     return table
 
 
-def _read_saved(path: Path, column: str | None) -> Contents:
-    values = _saved(path)
+def data_contents(values: Mapping[str, Any], column: str | None = None, file: str = "the Data") -> Contents:
+    """What the attributes of a ``Data`` hold; its tensors lie on the CPU. ``column`` names one that is a score."""
     for name in ("edge_index", "x", "y"):
         if not isinstance(values.get(name), Tensor):
             raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
@@ -238,7 +245,7 @@ def _read_saved(path: Path, column: str | None) -> Contents:
         return contents
     if not isinstance(values.get(column), Tensor):
         per_arc = [name for name, value in values.items() if isinstance(value, Tensor) and _per_arc(value, arcs)]
-        raise TadropedgeError(unknown(path.name, column, per_arc))
+        raise TadropedgeError(unknown(file, column, per_arc))
     return replace(contents, score_column=per_edge(contents.graph, values[column], column))
 
 

@@ -75,6 +75,7 @@ class Problem:
     graph: Graph
     sizes: Sizes
     settings: Sequence[Mapping[str, Value]]
+    dropout: Sequence[float] = ()  # of each trial, for networks that are made with it
 
     def column(self, name: str) -> Tensor:
         """A setting of all trials, ``[T]``: float32 for numbers with a fraction, else int64."""
@@ -166,6 +167,8 @@ class Network:
     weighs: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
     recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host
+    opaque: ClassVar[bool] = False  # whether its layers are not seen: trials train one by one, on one subgraph a step
+    noisy: ClassVar[bool] = True  # whether the dropout of a trial changes anything
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -260,6 +263,9 @@ class Network:
         return {key: torch.full((trials, *shape), start, device=device) for key, (shape, start) in buffers.items()}
 
     # -- what it does -------------------------------------------------------------------------------------
+
+    def rehearse(self, x: Features, unbiased: bool) -> None:
+        """Refuse a network that cannot be trained on this problem, before any training; ours all can."""
 
     def edges(self, training: Tensor) -> Tensor | None:
         """The edges that each trial may learn on, a mask ``[T, M]``; ``training [T, N]`` are its nodes. None: all."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from io import StringIO
 
 from rich import box
-from rich.console import JustifyMethod
+from rich.console import Console, JustifyMethod
 from rich.table import Table as Shown
 from rich.text import Text
 
 from tadropedge.publish.tables import Table
 
-__all__ = ["Shown", "terminal_table"]
+__all__ = ["Shown", "as_text", "terminal_table"]
+
+WIDTH = 120  # columns of a text
 
 
 def terminal_table(table: Table, styles: Mapping[str, str] | None = None, below: str | None = None) -> Shown:
@@ -35,3 +38,16 @@ def terminal_table(table: Table, styles: Mapping[str, str] | None = None, below:
     for row in table.rows:
         made.add_row(Text(row[0]), *(Text(cell, style=(styles or {}).get(cell, "")) for cell in row[1:]))
     return made
+
+
+def as_text(parts: Iterable[Shown | str]) -> str:
+    """Lines and tables as one text, without colours and without spaces at the ends of lines.
+
+    >>> as_text(["Found:", terminal_table(Table("", ("method", "p"), [("cdf", "0.5")]))]).splitlines()[0]
+    'Found:'
+    """
+    console = Console(file=StringIO(), width=WIDTH, color_system=None)
+    for part in parts:
+        console.print(Text(part) if isinstance(part, str) else part)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in written.splitlines())

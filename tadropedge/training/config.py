@@ -172,7 +172,9 @@ def plug_ins(method: str) -> dict[str, str]:
     named = ((SCORES, one.score), (STRATEGIES, one.strategy), (NETWORKS, one.network))
     code = {name: registry[name] for registry, name in named if name is not None}
     own = {name: entry for name, entry in code.items() if not of_this_package(entry)}
-    return {f"code.{name}": fingerprint(**{name: entry})[:16] for name, entry in own.items()}
+    # The class of a user's own module is made here: what counts is the code of its factory.
+    prints = {name: str(getattr(entry, "code", "")) or fingerprint(**{name: entry}) for name, entry in own.items()}
+    return {f"code.{name}": told[:16] for name, told in prints.items()}
 
 
 Curve = npt.NDArray[np.float32]

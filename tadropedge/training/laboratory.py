@@ -24,15 +24,16 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
-from tadropedge.nn.network import Problem, Sizes, Value
+from tadropedge.nn.network import Network, Problem, Sizes, Value
+from tadropedge.nn.own import OwnNetwork, default_sizes
 from tadropedge.registry import MEASURES, NETWORKS, SCORES
 from tadropedge.scores.column import needs
 from tadropedge.scores.solve import edge_scores, required, settings_for
 from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
-from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, plug_ins
+from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, check_weighs, plug_ins
 from tadropedge.training.edges import keep_rows, option_bytes
-from tadropedge.training.measures import check_measurable
+from tadropedge.training.measures import check_measurable, default_measure
 from tadropedge.training.reach import within_reach
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_named, check_trial, train
@@ -104,6 +105,7 @@ class Laboratory:
                 f"choose from {fitting}"
             )
         lookup("precision", self.precision, PRECISIONS)
+        self._rehearsed: set[tuple[type[Network], bool]] = set()
         self._scores: dict[str, Tensor] = {}
         self._splits: dict[int, Split] = {}
 
@@ -114,6 +116,7 @@ class Laboratory:
             if (score := Method.of(trial.method).score) is not None:
                 self._score_settings(score)
         self._check_memory(trials)
+        self._rehearse(trials)
 
     @property
     def settings(self) -> dict[str, object]:
@@ -257,6 +260,7 @@ class Laboratory:
         """Train all trials, in batches that fit; a batch that does not is halved."""
         trials, keep_state = check_trials(trials), check_flag("keep_state", keep_state)
         self._check_memory(trials)
+        self._rehearse(trials)
         outcomes: list[Outcome] = []
         size = self.fitting(trials)
         while len(outcomes) < len(trials):
@@ -277,8 +281,32 @@ class Laboratory:
         return outcomes
 
     def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
-        """How many trials fit at once if all are as large as the largest of these; by default of the backbone."""
+        """How many trials fit at once if all are as large as the largest of these; by default of the backbone.
+
+        One where a network trains its trials one by one: then each is written when it is finished.
+        """
+        if any(self.architecture.network(trial.method)[1].opaque for trial in check_trials(trials)):
+            return 1
         return max(1, int(self._budget() / self._largest(check_trials(trials))))
+
+    def _rehearse(self, trials: Sequence[Trial]) -> None:
+        """Try every user's own module among these once, so that one that is wrong is refused before the work begins."""
+        for trial in trials:
+            name, network = self.architecture.network(trial.method)
+            unbiased = "unbiased" in Method.of(trial.method).options
+            if not network.opaque or (network, unbiased) in self._rehearsed:
+                continue
+            task = make_task(self.dataset)
+            try:
+                task.network(self.architecture, [trial]).rehearse(task.inputs(), unbiased)
+            except TadropedgeError:
+                raise
+            except Exception as error:
+                if not ran_out(error):
+                    raise
+                raise not_enough(error, self._one_training, FEWER, self.dataset.device) from None
+            check_weighs(name, trial.method)  # which is known of a module when it is made
+            self._rehearsed.add((network, unbiased))
 
     def _check_memory(self, trials: Sequence[Trial]) -> None:
         """Refuse trials of which a single one could not be trained, and curves that could not be held."""
@@ -345,6 +373,38 @@ class Laboratory:
         places = [place[trial.split] for trial in trials]
         with matmul_precision(self.precision):
             return train(task, self.architecture, trials, course, split_places=places, progress=advance)
+
+
+def laboratory_for(
+    dataset: Dataset,
+    backbone: str | None = None,
+    layers: int | None = None,
+    hidden: int | None = None,
+    *,
+    measure: str | None = None,
+    **settings: Any,
+) -> Laboratory:
+    """A laboratory with the network, the sizes and the measure that a dataset needs where none is named.
+
+    >>> from tadropedge.data import load_karate
+    >>> made = laboratory_for(load_karate(), layers=3, epochs=5)
+    >>> made.architecture.backbone, made.architecture.layers, made.architecture.hidden, made.measure
+    ('gcn', 3, 128, 'accuracy')
+    """
+    backbone = backbone or dataset.backbone
+    network = lookup("backbone", backbone, NETWORKS)
+    usual = (1, 32) if backbone == "gcnn" else (2, 128)
+    if issubclass(network, OwnNetwork):
+        for name, value in (("layers", layers), ("hidden", hidden)):
+            if value is not None and name not in network.takes:
+                raise TadropedgeError(f"{name}={value} cannot be used: {network.told} takes no {name}")
+        usual = default_sizes(network, dataset.num_features, dataset.num_classes)
+    architecture = Architecture(
+        backbone, usual[0] if layers is None else layers, usual[1] if hidden is None else hidden
+    )
+    return Laboratory(
+        dataset, architecture, measure=default_measure(dataset) if measure is None else measure, **settings
+    )
 
 
 def check_trials(trials: object) -> list[Trial]:

@@ -39,7 +39,9 @@ class Task:
         settings = [architecture.settings_of(trial) for trial in trials]
         counts = (self.graph.num_nodes, self.features.shape[-1], self.num_classes)
         sizes = architecture.sizes(settings[0], *counts)
-        return network(Problem(graph=self.graph, sizes=sizes, settings=settings))
+        return network(
+            Problem(graph=self.graph, sizes=sizes, settings=settings, dropout=[trial.dropout for trial in trials])
+        )
 
     def inputs(self) -> Features:
         """The features as a network multiplies them; the signals of a graph-level task as they are."""

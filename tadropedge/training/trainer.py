@@ -29,7 +29,8 @@ def train(
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
     Trials that differ in structure (network, shared settings, mini-batches, options) are trained one group after the
-    other. Evaluation is on the whole graph, whatever the options.
+    other, and so is each trial of an opaque network, a user's own module. Evaluation is on the whole graph, whatever
+    the options.
     ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
     """
     where = [trial.split for trial in trials] if split_places is None else split_places
@@ -37,7 +38,8 @@ def train(
     for place, trial in enumerate(trials):
         level = "node" if task.features.dim() == 2 else "graph"
         check_trial(trial, architecture, course.selection, level, per_layer=course.per_layer)
-        groups.setdefault(structure(trial, architecture, task, where[place]), []).append(place)
+        alone = (place,) if architecture.network(trial.method)[1].opaque else ()
+        groups.setdefault((*structure(trial, architecture, task, where[place]), *alone), []).append(place)
     outcomes: dict[int, Outcome] = {}
     batches = [([trials[place] for place in places], [where[place] for place in places]) for places in groups.values()]
     if len(batches) > 1:  # a single one checks itself as it starts
@@ -72,6 +74,12 @@ def check_trial(
     if method.strategy is not None and not network.drops:
         raise TadropedgeError(f"{name} chooses its edges itself and cannot be trained with {trial.method}")
     check_weighs(name, trial.method)
+    if network.opaque and (per_layer or "nested" in method.options):
+        asked = "per_layer" if per_layer else f"{trial.method!r}: the option nested"
+        raise TadropedgeError(
+            f"{asked} needs a subgraph for each layer, and the layers inside the model {name!r} are not seen: it is "
+            "given one subgraph per step"
+        )
     if per_layer and "nested" in method.options:
         raise TadropedgeError(
             f"{trial.method}: nested and per_layer exclude each other: nested masks come from one coin for all layers, "

@@ -1,0 +1,186 @@
+"""``tadropedge.compare``: which edge dropping helps on this graph; the command ``tadropedge compare`` runs the same."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import optuna
+import torch
+
+from tadropedge.checks import check_flag, check_path, check_progress, check_runs_on
+from tadropedge.comparison.comparison import CHOOSE_SPLITS, DEFAULT_METHODS, Plan, compared
+from tadropedge.comparison.report import FILES, told, write_all
+from tadropedge.comparison.results import Results
+from tadropedge.data import Dataset, as_dataset, bayes_accuracy
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.lock import locked
+from tadropedge.method import Method
+from tadropedge.nn.own import own_network
+from tadropedge.progress import Progress, Show
+from tadropedge.publish.label import run_label
+from tadropedge.publish.terminal import as_text
+from tadropedge.search.fair import Report
+from tadropedge.search.study import Storage, check_storage
+from tadropedge.training.laboratory import Laboratory, laboratory_for
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+    from torch_geometric.data import Dataset as ManyData
+
+LABORATORY = ("laplacian", "q", "selection", "per_layer", "evaluate_every", "precision", "cache_dir")
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Results):
+    """Results that print as the tables and the advice of the command line."""
+
+    def __str__(self) -> str:
+        return as_text(told(self))
+
+    __repr__ = __str__
+
+
+def compare(
+    data: Data | ManyData | Dataset | str | Path,
+    methods: Sequence[str] | None = None,
+    model: Callable[..., torch.nn.Module] | None = None,
+    *,
+    trials: int = 30,
+    seeds: int = 20,
+    choose_splits: int = CHOOSE_SPLITS,
+    seed: int = 0,
+    backbone: str | None = None,
+    layers: int | None = None,
+    hidden: int | None = None,
+    epochs: int = 400,
+    measure: str | None = None,
+    split: str | None = None,
+    split_sizes: tuple[int, int, int] | None = None,
+    device: str | torch.device = "auto",
+    out: str | Path | None = None,
+    storage: Storage | None = None,
+    wait: bool = False,
+    progress: Show = None,
+    **settings: Any,
+) -> Comparison:
+    """Tune every method and its references alike, judge them on fresh splits, and return what was found.
+
+    * ``data``: a PyTorch Geometric ``Data``, or a dataset of one; a ``Dataset``; a name of ``DATASETS``; the path of a
+      file. Without masks a split is drawn; ``results.run["splits"]`` says which splits were used.
+    * ``methods``: names in the grammar of :mod:`tadropedge.method`; by default the paper's.
+    * ``model``: what makes your own ``nn.Module`` (see :mod:`tadropedge.nn.own`), trained in the place of a
+      ``backbone``. ``layers`` and ``hidden`` are those of the network, and by default its own.
+    * ``trials`` per method and reference on each of ``choose_splits`` splits, then ``seeds`` fresh seeds and splits.
+    * ``out``: a folder for the results, the report and the finished trials; if a call is interrupted, the same call
+      resumes. Without it nothing is written, unless ``storage`` names a place for the trials.
+    * ``progress``: True, False, a function of (done, in all), or None for a bar on a terminal.
+    * ``settings``: ``per_class``, ``root`` and what else the loader of the data takes; ``laplacian``, ``q``,
+      ``selection``, ``per_layer``, ``evaluate_every``, ``precision`` and ``cache_dir`` as in ``Laboratory``.
+
+    >>> found = compare("karate", ["dropedge"], trials=1, seeds=2, choose_splits=1, epochs=2, hidden=4)
+    >>> [row.method for row in found.rows], found.run["splits"]
+    (['original', 'dropedge'], '2 of each class to train, 10 others to validate, 16 to test')
+    """
+    started = time.monotonic()
+    if model is not None and backbone is not None:
+        raise TadropedgeError(
+            f"model and backbone exclude each other, got backbone={show(backbone, typed=False)} and a model"
+        )
+    network = backbone if model is None else own_network(model)  # first: methods may name it
+    plan = Plan(_methods(methods), trials=trials, seeds=seeds, seed=seed)
+    folder, shown = None if out is None else check_path("out", out), check_progress(progress)
+    loading = {name: settings.pop(name) for name in list(settings) if name not in LABORATORY}
+    place = chosen_device(device)
+
+    def made() -> Laboratory:
+        dataset = as_dataset(data, split=split, seed=plan.seed, split_sizes=split_sizes, **loading)
+        return laboratory_for(
+            dataset.to(place), network, layers, hidden,
+            measure=measure, epochs=epochs, choose_splits=choose_splits, **settings,
+        )  # fmt: skip
+
+    results = carried_out(
+        made,
+        plan,
+        out=folder,
+        storage=storage,
+        wait=check_flag("wait", wait),
+        reporting=_bars(shown),
+        label=lambda dataset: {
+            **run_label(dataset.device.type, None, time.monotonic() - started),
+            "splits": dataset.way.words,
+        },
+        loading=loading,
+    )
+    return Comparison(results.rows, results.run, advice=results.advice, protocol=results.protocol)
+
+
+def carried_out(
+    make: Callable[[], Laboratory],
+    plan: Plan,
+    *,
+    out: Path | None,
+    storage: Storage | None,
+    wait: bool,
+    reporting: AbstractContextManager[Report],
+    label: Callable[[Dataset], dict[str, object]],
+    loading: Mapping[str, Any],
+) -> Results:
+    """Run a comparison, in the folder ``out`` where one is given, which is locked and checked before data is loaded."""
+    place: Storage = storage or (optuna.storages.InMemoryStorage() if out is None else out / "study.db")
+    say = partial(print, file=sys.stderr, flush=True)
+    with nullcontext() if out is None else locked(out, "study.db", *FILES, wait=wait, say=say):
+        check_storage(place)
+        laboratory = make()
+        with reporting as report:
+            results = compared(laboratory, plan, place, report)
+        dataset = laboratory.dataset
+        run = label(dataset)
+        if dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
+            run["bayes_accuracy"] = round(bayes_accuracy(plan.seed, **loading), 4)
+        results = replace(results, run=run)
+        if out is not None:
+            write_all(results, out)
+    return results
+
+
+def _methods(methods: Sequence[str] | None) -> Sequence[str]:
+    if methods is None:
+        return DEFAULT_METHODS
+    if isinstance(methods, str):
+        raise TadropedgeError(f"methods must be a list of methods, got the text {methods!r}: write [{methods!r}]")
+    names = [Method.of(name).name for name in Plan(methods).methods]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise TadropedgeError(f"methods name {twice[0]!r} more than once")
+    return names
+
+
+@contextmanager
+def _bars(wanted: Show) -> Iterator[Report]:
+    """A bar for each phase, one after the other."""
+    with ExitStack() as stack:
+        bars: dict[str, tuple[Progress, list[int]]] = {}
+
+        def report(phase: str, done: int, total: int) -> None:
+            if phase not in bars:
+                stack.close()
+                bars[phase] = stack.enter_context(Progress(phase, total, wanted)), [0]
+            bar, reached = bars[phase]
+            bar.advance(done - reached[0])
+            reached[0] = done
+
+        yield report
+
+
+def chosen_device(device: str | torch.device) -> torch.device:
+    """``auto`` is a GPU where there is one; a device that is not here is refused."""
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return check_runs_on(device)
