@@ -14,8 +14,7 @@ from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol,
 from tadropedge.comparison.selection import Array, Selection, selections
 from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import TadropedgeError
-from tadropedge.method import OPTIONS, Method
-from tadropedge.nn.network import Network
+from tadropedge.method import Method
 from tadropedge.registry import STRATEGIES
 from tadropedge.search.engine import Table, check_jobs
 from tadropedge.search.entrants import with_references
@@ -96,33 +95,15 @@ def _checkable(method: str) -> str:
 
 def space_of(laboratory: Laboratory) -> Callable[[str], Space]:
     """The space of each method here: around the dataset's own γ, and for ``auto`` of all that can be had here."""
-    architecture, scores = laboratory.architecture, laboratory.available_scores()
+    gamma, backbone = laboratory.dataset.gamma, laboratory.architecture.backbone
 
     def space(method: str) -> Space:
-        options = options_for(architecture.network(method)[1], architecture.layers, laboratory.per_layer)
-        gamma = laboratory.dataset.gamma
-        return method_space(method, gamma, architecture.backbone, scores=scores, options=options)
+        if not Method.of(method).auto:
+            return method_space(method, gamma, backbone)
+        scores, options = laboratory.available_scores(), laboratory.available_options(method)
+        return method_space(method, gamma, backbone, scores=scores, options=options)
 
     return space
-
-
-def options_for(network: type[Network], layers: int, per_layer: bool) -> list[str]:
-    """The options that ``auto`` draws for a network.
-
-    ``unbiased`` needs edge weights, ``nested`` several layers that do not have coins of their own (``per_layer``), and
-    ``connected`` a network that learns on the whole graph, whose forest is known beforehand.
-
-    >>> from tadropedge.registry import NETWORKS
-    >>> options_for(NETWORKS["gcn"], 1, False), options_for(NETWORKS["graphsage"], 1, False)
-    (['unbiased', 'connected', 'exact'], ['nested', 'exact'])
-    """
-    several = layers > 1 or network.draws is Network.draws
-    had = {
-        "unbiased": network.weighs,
-        "nested": several and not per_layer,
-        "connected": network.edges is Network.edges,
-    }
-    return [name for name in OPTIONS if had.get(name, True)]
 
 
 def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report) -> Tournament:

@@ -13,22 +13,30 @@ from typing import Any
 
 from torch import Tensor
 
-from tadropedge.checks import check_integer, check_seed
+from tadropedge.checks import check_integer, check_seed, check_text
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.files import Contents, data_contents, made_dataset
 from tadropedge.data.splits import PARTS
 from tadropedge.errors import TadropedgeError, lookup, show
 
 EXPECTED = "a Data of one graph, a PyG dataset of one graph, a Dataset of tadropedge, a path or a name"
+TAKEN = ("split", "per_class", "split_sizes", "score_column")
 PER_CLASS = 20  # labels of a random split
 
 
 def object_dataset(
-    data: object, *, split: str | None = None, per_class: int | None = None, seed: int = 0, **options: Any
+    data: object,
+    *,
+    split: str | None = None,
+    per_class: int | None = None,
+    seed: int = 0,
+    score_column: str | None = None,
+    **options: Any,
 ) -> Dataset:
     """A dataset from an object that holds one graph; names and paths are for ``load_dataset``.
 
-    ``split`` and ``per_class`` are as in ``load_file``, and tensors may lie on any device. A ``Data`` stays as it is.
+    ``split``, ``per_class`` and ``score_column``, here an edge attribute of a ``Data``, are as in ``load_file``, and
+    tensors may lie on any device. A ``Data`` stays as it is.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -37,7 +45,7 @@ def object_dataset(
     Dataset('data', num_nodes=4, num_edges=4, num_features=4, num_classes=2, level='node', split=(2, 1, 1))
     """
     for name in options:
-        lookup(f"option of a {type(data).__name__}", name, dict.fromkeys(("split", "per_class", "split_sizes")))
+        lookup(f"option of a {type(data).__name__}", name, dict.fromkeys(TAKEN))
     if split is not None:
         lookup("split", split, {"file": None, "random": None})
     if per_class is not None:
@@ -46,6 +54,10 @@ def object_dataset(
             raise TadropedgeError("per_class belongs to split='random', got per_class and split='file'")
     way, count = "random" if per_class is not None else split, PER_CLASS if per_class is None else per_class
     seed = check_seed(seed)
+    if score_column is not None:
+        check_text("score_column", score_column)
+        if isinstance(data, Dataset):
+            raise TadropedgeError("a Dataset has its score_column as a tensor [M]: give it that when it is made")
     if isinstance(data, Dataset):
         return data if way != "random" else _drawn_anew(data, count, seed)
     graph, name = _one_graph(data)
@@ -53,9 +65,10 @@ def object_dataset(
     if way == "random":
         values = {key: value for key, value in values.items() if key not in {f"{part}_mask" for part in PARTS}}
     try:
-        return made_dataset(data_contents(values), name, way, count, seed)
+        return made_dataset(data_contents(values, score_column, name), name, way, count, seed)
     except TadropedgeError as error:
-        raise TadropedgeError(f"{name}: {error}") from error
+        text = str(error)
+        raise TadropedgeError(text if text.startswith(name) else f"{name}: {text}") from error
 
 
 def _drawn_anew(dataset: Dataset, per_class: int, seed: int) -> Dataset:

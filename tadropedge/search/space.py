@@ -220,7 +220,8 @@ def method_space(
     of its own has the parameters of the dropping only where it drops, drawn as they are without the network. Rules that
     can meet any budget (``proportional``) tune ``keep_ratio`` instead of ``keep_prob``: the same numbers, but as the
     share of kept edges. DropSens has its ``sensitivity`` beside it, the option ``nested`` the ``keep_last`` of the last
-    layer. ``auto`` has all of these, and draws from ``scores`` and ``options``; see :mod:`tadropedge.search.automatic`.
+    layer. ``auto`` has all of these, and draws from ``scores`` and ``options``, by default all that its network can
+    have; see :mod:`tadropedge.search.automatic`.
 
     >>> list(method_space("graphsage+cdf").parameters)
     ['learning_rate', 'weight_decay', 'dropout', 'hidden', 'samples', 'keep_prob']
@@ -230,7 +231,8 @@ def method_space(
     ['keep_prob', 'keep_ratio', 'sensitivity', 'keep_last', 'score', 'rule', 'inverse', 'option']
     """
     chosen = Method.of(method)
-    table = dict(lookup("backbone", chosen.network or backbone, NETWORKS).space)
+    network = lookup("backbone", chosen.network or backbone, NETWORKS)
+    table = dict(network.space)
     if chosen.network is None or chosen.strategy is not None or chosen.auto:
         table |= _dropping(chosen, table.get("keep_prob", DROPEDGE_SPACE["keep_prob"]))
         if gamma is not None:
@@ -239,7 +241,9 @@ def method_space(
             table["gamma"] = {"log-uniform": [float(f"{gamma / 10:.12g}"), float(f"{gamma * 10:.12g}")]}
         if chosen.strategy is not None and "keep_prob" not in automatic.used(chosen):
             table.pop("keep_prob", None)
-        table |= automatic.choices(_named(scores), _named(options)) if chosen.auto else {}
+        if chosen.auto:
+            had = [name for name in OPTIONS if name != "unbiased" or network.weighs]
+            table |= automatic.choices(_named(scores), had if options is None else _named(options))
     return Space.of(table)
 
 
@@ -259,7 +263,7 @@ def _named(names: Sequence[str] | None) -> list[str] | None:
     return None if names is None else list(check_list("scores and options", names, "names"))
 
 
-def of_auto(space: Space) -> Space:
+def of_auto(space: Space, method: str = "auto") -> Space:
     """A space that names no score, for ``auto``: with the parameters of dropping that it lacks.
 
     >>> of_auto(Space.of({"dropout": [0.5]})).parameters["keep_ratio"]
@@ -267,7 +271,7 @@ def of_auto(space: Space) -> Space:
     """
     if "score" in space.parameters:
         return space
-    own = method_space("auto").parameters
+    own = method_space(method).parameters
     names = (*automatic.TUNED, *automatic.NAMES)
     return Space({**{name: own[name] for name in names}, **space.parameters})
 
@@ -292,7 +296,7 @@ Spaces = Space | Callable[[str], Space]  # one for all methods, or a function fr
 def space_for(spaces: Spaces, method: str) -> Space:
     """The space of one method."""
     made = spaces if isinstance(spaces, Space) else check_kind("space", ask("space", SPACES, spaces, method), Space)
-    return of_auto(made) if Method.of(method).auto else made
+    return of_auto(made, method) if Method.of(method).auto else made
 
 
 def check_spaces(spaces: object) -> Spaces:
@@ -313,7 +317,7 @@ def trial(space: Space, seed: int, i: int, method: str, split: int = 0) -> Trial
     """
     auto = Method.of(method).auto
     space = check_kind("space", space, Space)
-    settings = (of_auto(space) if auto else space).draw(seed, i)
+    settings = (of_auto(space, method) if auto else space).draw(seed, i)
     if auto:
         method, settings = automatic.drawn(method, settings)
     elif foreign := [name for name in OF_AUTO if name in settings]:

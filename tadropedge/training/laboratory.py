@@ -23,7 +23,7 @@ from tadropedge.data.splits import Given, Split, check_sizes, shuffled_split
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
-from tadropedge.method import Method
+from tadropedge.method import OPTIONS, Method
 from tadropedge.nn.network import Network, Problem, Sizes, Value
 from tadropedge.nn.own import OwnNetwork, default_sizes
 from tadropedge.registry import MEASURES, NETWORKS, SCORES
@@ -171,6 +171,21 @@ class Laboratory:
         """The scores that can be had here: none that needs a column, or something else, that the dataset lacks."""
         offered = set(self._offered()) - ({"features"} if self.dataset.level == "graph" else set())
         return [name for name in SCORES if not set(required(name)) - offered]
+
+    def available_options(self, method: str) -> list[str]:
+        """The options with which every budget of the network of a method can be trained here.
+
+        ``unbiased`` needs edge weights, ``nested`` several layers that do not have coins of their own (``per_layer``),
+        and ``connected`` a network that learns on the whole graph, whose forest is known beforehand.
+        """
+        plain = Trial(Method.of(method).network or "original")
+        network = self.architecture.network(plain.method)[1]
+        had = {
+            "unbiased": network.weighs,
+            "nested": not self.per_layer and self._layers(plain) > 1,
+            "connected": network.edges is Network.edges,
+        }
+        return [name for name in OPTIONS if had.get(name, True)]
 
     def _offered(self) -> dict[str, Any]:
         """What is known here, for scores to use."""

@@ -1,0 +1,91 @@
+"""Budgets that options cannot meet are raised to the nearest that they can, and no other trial is touched."""
+
+import pytest
+import torch
+from graphs import ZOO
+
+from tadropedge import TadropedgeError, edge_scores
+from tadropedge.data import load_dataset
+from tadropedge.forest import ForestPlan
+from tadropedge.sampling import check_connected
+from tadropedge.training.config import Architecture, Trial
+from tadropedge.training.edges import keep_rows
+from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.reach import within_reach
+
+METHODS = ("dropedge", "dropsens", "degree-proportional", "inverse-degree-cdf", "degree-cutoff", "jaccard-proportional")
+
+
+def settings(name, budget):
+    return {"keep_ratio" if "proportional" in name else "keep_prob": budget}
+
+
+@pytest.mark.parametrize("graph", ["karate", "grid", "path", "parts"])
+@pytest.mark.parametrize("end", ["connected", "connected:nested"])
+def test_connected_masks_get_at_least_a_forest(graph, end):
+    graph = ZOO[graph]
+    scores = {name: edge_scores(graph, name) for name in ("degree", "jaccard")}
+    plan, least = ForestPlan.of(graph), (graph.num_nodes - graph.components.count) / graph.num_edges
+    for name in METHODS:
+        for budget in (0.05, 0.5, 0.95):
+            asked = Trial.of(f"{name}:{end}", sensitivity=0.5, keep_last=0.3, **settings(name, budget))
+            rows = keep_rows(graph, asked, scores, 3)
+            made = within_reach(graph, asked, scores)
+            if float(rows.mean(dim=1).min()) >= least:
+                assert made == asked
+                continue
+            raised = keep_rows(graph, made, scores, 3)
+            check_connected(plan, raised)  # which refuses too small ones
+            assert raised.mean(dim=1)[0].item() == pytest.approx(max(rows.mean(dim=1)[0].item(), least))
+            assert (made.seed, made.dropout, made.method) == (asked.seed, asked.dropout, asked.method)
+
+
+def test_unbiased_trials_give_every_edge_a_chance():
+    graph = ZOO["karate"]
+    scores = {"jaccard": edge_scores(graph, "jaccard"), "degree": edge_scores(graph, "degree")}
+    assert bool((scores["jaccard"] == 0).any())
+    for ratio, share in ((0.05, 0.525), (0.5, 0.525), (0.7, 0.7)):
+        made = within_reach(graph, Trial("jaccard-proportional:unbiased", keep_ratio=ratio), scores)
+        row = keep_rows(graph, made, scores, 1)
+        assert float(row.min()) >= 0.05 - 1e-12
+        assert float(row.mean()) == pytest.approx(share)
+    for fine in (
+        Trial("degree-proportional:unbiased", keep_ratio=0.05),
+        Trial("jaccard-cdf:unbiased", keep_prob=0.05),
+        Trial("jaccard-proportional", keep_ratio=0.05),
+        Trial("jaccard-proportional:unbiased", keep_ratio=0.95),
+    ):
+        assert within_reach(graph, fine, scores) == fine
+
+
+def test_what_a_laboratory_can_have():
+    data = load_dataset("karate")
+    gcn = Laboratory(data, Architecture("gcn", 2, 4), epochs=2)
+    assert gcn.available_options("auto") == ["unbiased", "connected", "nested", "exact"]
+    assert gcn.available_options("graphsage+auto") == ["nested", "exact"]  # no weights, and perhaps not all edges
+    assert Laboratory(data, Architecture("gcn", 1, 4)).available_options("auto") == ["unbiased", "connected", "exact"]
+    assert "nested" not in Laboratory(data, Architecture("gcn", 3, 4), per_layer=True).available_options("auto")
+    assert "cosine" in gcn.available_scores()
+    assert "column" not in gcn.available_scores()
+    assert "cosine" not in Laboratory(load_dataset("source-localization"), Architecture("gcnn", 1, 4)).available_scores()
+
+
+def test_auto_is_refused_by_the_trainer():
+    laboratory = Laboratory(load_dataset("karate"), Architecture("gcn", 2, 4), epochs=2)
+    for call in (laboratory.train, laboratory.check, lambda trials: laboratory.kept_share(trials[0])):
+        for name in ("auto", "graphsage+auto"):
+            with pytest.raises(TadropedgeError, match=f"'{name.replace('+', '.')}' is a search over methods, .* name a"):
+                call([Trial(name)])
+
+
+def test_the_budget_that_is_trained_is_the_one_that_is_told(device):
+    """The karate club has 34 nodes in one component."""
+    laboratory = Laboratory(load_dataset("karate").to(device), Architecture("gcn", 2, 4), epochs=2)
+    trial = Trial("dropedge:connected", keep_prob=0.05)
+    with pytest.raises(TadropedgeError, match="connected masks keep at least 33 of 78 edges"):
+        laboratory.train([trial])
+    raised = laboratory.within_reach(trial)
+    assert laboratory.kept_share(raised) == pytest.approx(33 / 78)
+    assert not laboratory.train([raised])[0].failed
+    assert laboratory.within_reach(Trial("cdf")) == Trial("cdf")
+    assert torch.equal(laboratory.scores("degree"), edge_scores(laboratory.dataset.graph, "degree"))
