@@ -258,8 +258,7 @@ def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool,
     for number, cells in rows:
         if not cells[0] or not cells[1]:
             raise TadropedgeError(f"{path.name}:{number}: empty node id")
-    named = header is None and column is not None and bool(rows) and column in rows[0][1][2:]
-    titles = rows.pop(0)[1] if rows and (named or _has_header(rows, header, path.name)) else None
+    titles = rows.pop(0)[1] if rows and _has_titles(rows, header, path.name, column) else None
     if not rows:
         raise TadropedgeError(f"{path.name}: no edges in the file")
     names = [name for _, cells in rows for name in cells[:2]]
@@ -275,6 +274,15 @@ def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool,
     if wanted is not None:
         score = np.array([_score(cells[wanted], str(column), f"{path.name}:{number}") for number, cells in rows])
     return EdgeList(arcs.reshape(-1, 2).T.copy(), weight, ids, score)
+
+
+def _has_titles(rows: list[tuple[int, list[str]]], header: bool | None, name: str, column: str | None) -> bool:
+    """Whether the first row names the columns; it surely does where it holds the name of the one asked for."""
+    if column is None:
+        return _has_header(rows, header, name)
+    named = not NUMBER_LIKE.match(column) and column in rows[0][1][2:]
+    ends = [(number, cells[:2]) for number, cells in rows]  # whatever the other columns are called
+    return (header is None and named) or _has_header(ends, header, name)
 
 
 def _column_place(column: str, titles: list[str] | None, count: int, name: str) -> int:

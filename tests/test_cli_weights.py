@@ -42,7 +42,8 @@ def test_everything_is_written_and_said(tmp_path):
         rows = list(csv.DictReader(stream))
     assert [float(row["weight"]) for row in rows] == weights.tolist()
     assert [[int(row["source"]) for row in rows], [int(row["target"]) for row in rows]] == ZOO["karate"].pairs.tolist()
-    assert set(rows[0]) == {"source", "target", "weight", "keep_cutoff", "keep_division", "keep_cdf"}
+    rules = ("cutoff", "division", "cdf", "proportional")
+    assert set(rows[0]) == {"source", "target", "weight", *(f"keep_{rule}" for rule in rules)}
     with np.load(tmp_path / "weights.npz", allow_pickle=False) as arrays:
         assert np.array_equal(arrays["weight"], weights)
     summary = json.loads((tmp_path / "summary.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 from graphs import ZOO, clusters, complete, path, star, two_cliques, union
 from matplotlib.image import imread
 
-from tadropedge import Graph
+from tadropedge import Graph, TadropedgeError
 from tadropedge.score_report import figures, write
 from tadropedge.score_report.layout import _Mesh, layout
 from tadropedge.score_report.summary import probabilities, summary
@@ -20,7 +20,7 @@ from tadropedge.strategies import auto_gamma
 
 def facts(scored, keep_prob=0.7, gamma=None):
     gamma = auto_gamma(scored.values) if gamma is None else gamma
-    return summary(scored, "graph", gamma, probabilities(scored.values, keep_prob, gamma), keep_prob)
+    return summary(scored, "graph", gamma, probabilities(scored, gamma, keep_prob)[0], {"keep_prob": keep_prob})
 
 
 # The summary: closed forms.
@@ -96,7 +96,7 @@ def test_the_csv_gives_odd_names_back(tmp_path):
     graph = Graph.from_file(source)
     assert set(graph.node_ids) == set(called)
     scored = solve(graph, "aggregate", {"q": 2})
-    keep = probabilities(scored.values, 0.7, auto_gamma(scored.values))
+    keep, _ = probabilities(scored, auto_gamma(scored.values), 0.7)
     table = write_csv(tmp_path / "weights.csv", scored, keep)
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
@@ -184,3 +184,15 @@ def test_what_is_too_large_is_left_out_with_a_reason():
     assert write.reasons(path(20_002))["graph.html"] == line
     assert list(write.reasons(clusters([120, 120], 0.8, 0.7))) == ["graph.png", "graph.html"]
     assert write.reasons(ZOO["karate"]) == {}
+
+
+def test_strategies_at_a_share_of_kept_edges():
+    """cdf cannot keep less than half of the edges, proportional can; DropSens looks at degrees alone."""
+    scored = solve(ZOO["karate"], "degree", {})
+    keep, left_out = probabilities(scored, auto_gamma(scored.values), keep_ratio=0.2)
+    assert {name: float(prob.mean()) for name, prob in keep.items()} == pytest.approx(dict.fromkeys(keep, 0.2))
+    assert {"uniform", "proportional"} <= set(keep)
+    assert "cdf" not in keep
+    assert any("the strategy cdf is left out: keep_ratio=0.2 cannot be reached" in words for words in left_out)
+    with pytest.raises(TadropedgeError, match="keep_ratio must lie in"):
+        probabilities(scored, 1.0, keep_ratio=2.0)

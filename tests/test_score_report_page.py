@@ -27,7 +27,7 @@ HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 def page(graph, q=2, name="graph"):
     scored = solve(graph, "aggregate", {"q": q})
     gamma = auto_gamma(scored.values)
-    return scored, render(scored, name, gamma, probabilities(scored.values, 0.7, gamma), layout(graph))
+    return scored, render(scored, name, gamma, probabilities(scored, gamma, 0.7)[0], layout(graph))
 
 
 def data(text):
@@ -40,7 +40,7 @@ def test_the_data_hold_every_edge():
     assert [held["source"], held["target"]] == ZOO["karate"].pairs.tolist()
     assert held["score"] == scored.values.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
-    assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf"}
+    assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf", "proportional", "dropsens"}
 
 
 def test_the_page_is_self_contained_and_runs_one_script():

@@ -67,14 +67,18 @@ def test_what_a_laboratory_can_have():
     assert "nested" not in Laboratory(data, Architecture("gcn", 3, 4), per_layer=True).available_options("auto")
     assert "cosine" in gcn.available_scores()
     assert "column" not in gcn.available_scores()
-    assert "cosine" not in Laboratory(load_dataset("source-localization"), Architecture("gcnn", 1, 4)).available_scores()
+    assert (
+        "cosine" not in Laboratory(load_dataset("source-localization"), Architecture("gcnn", 1, 4)).available_scores()
+    )
 
 
 def test_auto_is_refused_by_the_trainer():
     laboratory = Laboratory(load_dataset("karate"), Architecture("gcn", 2, 4), epochs=2)
     for call in (laboratory.train, laboratory.check, lambda trials: laboratory.kept_share(trials[0])):
         for name in ("auto", "graphsage+auto"):
-            with pytest.raises(TadropedgeError, match=f"'{name.replace('+', '.')}' is a search over methods, .* name a"):
+            with pytest.raises(
+                TadropedgeError, match=f"'{name.replace('+', '.')}' is a search over methods, .* name a"
+            ):
                 call([Trial(name)])
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from tadropedge.atomic import atomic, write_atomic
 from tadropedge.graph import Graph
 from tadropedge.memory import within_memory
+from tadropedge.method import rules
 from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
@@ -58,7 +59,7 @@ def write_all(
     budget = {"keep_prob": keep_prob} if keep_ratio is None else {"keep_ratio": keep_ratio}
     keep, unreached = probabilities(scored, gamma, **budget)
     found = summary(scored, name, gamma, keep, budget)
-    adaptive = {strategy: prob for strategy, prob in keep.items() if strategy != "uniform"}
+    adaptive = {strategy: prob for strategy, prob in keep.items() if strategy in rules()}
     pictures, left_out = _pictures(scored, name, gamma, adaptive) if draw else ({}, [])
     found["left_out"] = unreached + left_out
     files: dict[str, Write] = {

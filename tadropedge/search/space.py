@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,7 +230,7 @@ def method_space(
     >>> list(method_space("graphsage+auto").parameters)[5:]
     ['keep_prob', 'keep_ratio', 'sensitivity', 'keep_last', 'score', 'rule', 'inverse', 'option']
     """
-    chosen = Method.of(method)
+    chosen, scores, options = Method.of(method), _named("scores", scores, SCORES), _named("options", options, OPTIONS)
     network = lookup("backbone", chosen.network or backbone, NETWORKS)
     table = dict(network.space)
     if chosen.network is None or chosen.strategy is not None or chosen.auto:
@@ -243,7 +243,7 @@ def method_space(
             table.pop("keep_prob", None)
         if chosen.auto:
             had = [name for name in OPTIONS if name != "unbiased" or network.weighs]
-            table |= automatic.choices(_named(scores), had if options is None else _named(options))
+            table |= automatic.choices(scores, had if options is None else options)
     return Space.of(table)
 
 
@@ -259,8 +259,13 @@ def _dropping(method: Method, budget: Any) -> dict[str, Any]:
     return {name: entry for name, entry in table.items() if name in names}
 
 
-def _named(names: Sequence[str] | None) -> list[str] | None:
-    return None if names is None else list(check_list("scores and options", names, "names"))
+def _named(kind: str, names: Sequence[str] | None, known: Iterable[str]) -> list[str] | None:
+    """Names of one kind, each of which must be known; ``None`` stands for all."""
+    if names is None:
+        return None
+    for name in check_list(kind, names, "names"):
+        lookup(f"name among the {kind}", name, dict.fromkeys(known))
+    return list(names)
 
 
 def of_auto(space: Space, method: str = "auto") -> Space:

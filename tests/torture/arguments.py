@@ -512,12 +512,13 @@ def datasets() -> Iterator[Call]:
     yield Call(
         f"{name}.Dataset", data.Dataset,
         {"name": "mine", "graph": GRAPH, "features": torch.eye(6), "labels": LABELS, "num_classes": 2, "level": "node",
-         "split": data.Split(*torch.arange(6).split([2, 2, 2])), "gamma": 0.5, "class_names": ("a", "b")},
+         "split": data.Split(*torch.arange(6).split([2, 2, 2])), "gamma": 0.5, "class_names": ("a", "b"),
+         "score_column": torch.ones(GRAPH.num_edges, dtype=torch.float64)},
         {"name": Text(), "graph": Instance(),
                 "features": Array(None, sparse=True, fixed=False, precision=False, gradient=False),
          "labels": Array(-1, 1, whole=True, narrow=False), "num_classes": Whole(2, 2), "level": Name(),
          "split": Instance(), "gamma": Optional(Real(0, 1.7e308, strict=True)), "class_names": Optional(Listed()),
-         "drawn": Optional(Instance())},
+         "drawn": Optional(Instance()), "score_column": Optional(Array(0, likes=True))},
     )  # fmt: skip
     ways = {data.PerClass: {"per_class": 1, "num_val": 2, "num_test": 2},
             data.OfSizes: {"train": 2, "num_val": 2, "num_test": 2}}  # fmt: skip
@@ -550,7 +551,7 @@ def datasets() -> Iterator[Call]:
     common = {"seed": Whole(0), "per_class": Whole(1, 3), "normalize": Flag()}
     yield Call(f"{name}.load_file", data.load_file, {"path": folder() / "mine.npz", "per_class": 1},
                {**common, "path": PathLike(), "nodes": Optional(PathLike()), "header": Optional(Flag()),
-                "split": Optional(Name())})  # fmt: skip
+                "split": Optional(Name()), "score_column": Optional(Name())})  # fmt: skip
     yield Call(f"{name}.load_planetoid", partial(data.load_planetoid, "cora"), {"split": "public", "root": folder()},
                {"split": Name(), "root": PathLike(none=None), "per_class": Whole(1), "seed": Whole(0),
                 "normalize": Flag()})  # fmt: skip
@@ -597,6 +598,8 @@ def searches() -> Iterator[Call]:
     yield Call(f"{name}.default_space", search.default_space, {"gamma": 0.5}, {"gamma": gamma})
     yield Call(f"{name}.method_space", search.method_space, {"method": "cdf", "gamma": 0.5},
                {"method": Name(), "gamma": gamma, "backbone": Name()})  # fmt: skip
+    yield Call(f"{name}.method_space", search.method_space, {"method": "auto"},
+               {"scores": Optional(Listed(empty=True)), "options": Optional(Listed(empty=True))})  # fmt: skip
     for function in (search.paper, search.choose, search.accuracy_by_keep_prob):
         yield Call(f"{name}.{function.__name__}", function, {"table": FINISHED}, {"table": Table()})
     yield Call(f"{name}.Finished.converged", FINISHED["cdf"][0].converged, {"epochs": 9}, {"epochs": Whole(1)})
@@ -659,7 +662,9 @@ def trainings() -> Iterator[Call]:
     yield Call(f"{name}.fitting", lab.fitting, {"trials": [Trial()]}, {"trials": Listed(empty=True)})
     yield Call(f"{name}.scores", lab.scores, {"name": "effective"}, {"name": Name()})
     yield Call(f"{name}.split", lab.split, {"number": 1}, {"number": Whole(0)})
-    yield Call(f"{name}.kept_share", lab.kept_share, {"trial": Trial()}, {"trial": Instance()})
+    for function in (lab.kept_share, lab.within_reach):
+        yield Call(f"{name}.{function.__name__}", function, {"trial": Trial()}, {"trial": Instance()})
+    yield Call(f"{name}.available_options", lab.available_options, {"method": "auto"}, {"method": Name()})
     yield Call(f"{name}.train", lab.train, {"trials": [Trial()]}, {"trials": Listed(empty=True), "keep_state": Flag()})
     name = "tadropedge.training.model_file"
     yield Call(f"{name}.load_model", load_model, {"folder": folder() / "model"}, {"folder": PathLike()})
