@@ -103,7 +103,7 @@ def test_arrays_and_saved_data(tmp_path):
     assert torch.equal(made.score_column, expected)
     assert made.to("cpu").score_column.dtype == torch.float64
     for file, column, message in (
-        (path, "trsut", "mine.npz has no column 'trsut'; its columns are "),
+        (path, "trsut", "mine.npz has no column 'trsut'; its columns are trust, wide, word$"),
         (path, "wide", r"mine.npz: wide must be one number for each of 16 listed edges, got shape \[16, 2\]"),
         (path, "word", "mine.npz has no column 'word'"),
         (tmp_path / "mine.pt", "trsut", "mine.pt has no column 'trsut'; its columns are trust"),

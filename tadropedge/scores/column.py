@@ -16,6 +16,7 @@ from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, existing, read_arrays, read_edge_list
 from tadropedge.graph import Graph
 
+KNOWN = (GRAPH_ARRAYS | MATRIX_ARRAYS | {"x", "y", "train", "val", "test"}) - {"edge_weight"}  # of nodes, or the graph
 WORDS = "the score 'column' needs a column of your own file: --score-column NAME, or score_column= of the Dataset"
 
 
@@ -99,7 +100,7 @@ def array_column(path: Path, name: str, graph: Graph) -> Tensor:
     """An array of an ``.npz`` file as a score of the edges of its graph."""
     arrays, found = read_arrays(path, {name})
     if name not in arrays or arrays[name].dtype.kind not in "biuf":
-        others = [each for each in found if each not in (GRAPH_ARRAYS | MATRIX_ARRAYS) - {"edge_weight"}]
+        others = [each for each in found if each not in KNOWN and not each.startswith(("x_", "adj_"))]
         raise TadropedgeError(unknown(path.name, name, others))
     return _said(path.name, graph, arrays[name], name)
 

@@ -116,6 +116,7 @@ ALSO = {
     "error": ("vectors",),
     "values": ("replicates",),
     "accuracy": ("accuracies",),
+    "score_column": ("column",),
 }
 
 
