@@ -27,6 +27,7 @@ from tadropedge.sampling import (
     node_pair_words,
     pair_words,
     signed,
+    toss_around,
 )
 
 LITERAL = {  # connected, exact
@@ -366,6 +367,17 @@ def test_layers_epochs_and_seeds_have_forests_of_their_own():
     for name, other in others.items():
         correlation = (left_out * (other.double() - 1 / 8)).mean(dim=0) / (7 / 64)
         assert float(correlation.abs().max()) < 4.5 / 20_000**0.5, name
+
+
+def test_masks_around_one_forest_are_nested_where_the_probabilities_are():
+    graph, seeds, epoch = graphs.ZOO["karate"], torch.arange(200), torch.tensor(5)
+    low, words = affordable(graph, share=0.3), pair_words(graph.num_edges, torch.device("cpu"))
+    raised = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    trees = draw_forest(ForestPlan.of(graph), words, seeds, epoch, low)
+    few, more = (toss_around(trees, words, seeds, epoch, prob) for prob in (low, low + raised * (1 - low)))
+    assert bool((few <= more).all())
+    assert bool((few < more).any())
+    assert torch.equal(few, sample_edges(low, seeds, 5, connected=graph))
 
 
 def test_forests_by_node_ids_do_not_depend_on_the_order_of_edges():
