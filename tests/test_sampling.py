@@ -301,6 +301,28 @@ def test_the_same_masks_on_every_device_in_every_batch_and_without_a_look(device
         assert torch.equal(fixed.cpu(), alone)
 
 
+def test_a_cuda_graph_records_masks_of_both_options(device):
+    if device.type != "cuda":
+        pytest.skip("CUDA graphs are recorded on a GPU")
+    graph = graphs.ZOO["karate"]
+    prob, seeds = torch.stack([affordable(graph, seed) for seed in range(3)]), torch.arange(3)
+    plan, words, epoch = ForestPlan.of(graph.to(device)), pair_words(graph.num_edges, device), seeds[0].to(device)
+    for options in ({"forest": plan}, {"exact": True}, {"forest": plan, "exact": True}):
+        tensors = (words, seeds.to(device), epoch, prob.to(device))
+        draw(*tensors, **options, fixed=True)  # warm up
+        torch.cuda.synchronize()
+        recorded = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(recorded):
+            masks = draw(*tensors, **options, fixed=True)
+        for number in (3, 4):
+            epoch.fill_(number)
+            recorded.replay()
+            expected = sample_edges(
+                prob, seeds, number, connected=graph if "forest" in options else None, exact="exact" in options
+            )
+            assert torch.equal(masks.cpu(), expected)
+
+
 def test_a_forest_of_equal_probabilities_is_that_of_a_random_order():
     """The chance of each tree of the complete graph of four nodes, counted over all 720 orders of its edges."""
     graph = graphs.complete(4)
