@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tadropedge.graph import Graph
 from tadropedge.nn.layers import Operator, Sparse
-from tadropedge.shift import shift_operator
+from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
 DENSE_NODES = 128  # below this a dense batched product beats a sparse one
 
@@ -33,25 +33,35 @@ class Operators:
     @cached_property
     def whole(self) -> Operator:
         """The operators of the whole graph."""
+        return self._operator(self._whole)
+
+    def of(self, keep: Tensor | None, factors: Tensor | None = None) -> Operator:
+        """The operators of the edges in the mask ``keep [T, M]``, or of all.
+
+        With ``factors [T, M]``, the operators of the whole graph with the entries of each edge times its factor.
+        """
+        if factors is not None:
+            return self._operator(reweighted(self._whole, factors))
+        return self.whole if keep is None else self._operator(self._of(keep))
+
+    @cached_property
+    def _whole(self) -> ShiftOperator:
         shape = (self.trials, self.graph.num_edges)
         return self._of(torch.ones(shape, dtype=torch.bool, device=self.graph.device))
 
-    def of(self, keep: Tensor | None) -> Operator:
-        """The operators of the edges in the mask ``keep [T, M]``, or of all."""
-        return self.whole if keep is None else self._of(keep)
-
-    def _of(self, keep: Tensor) -> Operator:
+    def _of(self, keep: Tensor) -> ShiftOperator:
         pattern = self.graph.pattern
         if len(self.rows) == 1:
-            shift = shift_operator(self.graph, keep, normalization=next(iter(self.rows)))
-            values, symmetric = shift.values, shift.symmetric
-        else:
-            values = torch.empty((keep.shape[0], pattern.num_entries), dtype=torch.float32, device=keep.device)
-            symmetric = True
-            for name, rows in self.rows.items():
-                shift = shift_operator(self.graph, keep.index_select(0, rows), normalization=name)
-                values.index_copy_(0, rows, shift.values)
-                symmetric = symmetric and shift.symmetric
+            return shift_operator(self.graph, keep, normalization=next(iter(self.rows)))
+        values = torch.empty((keep.shape[0], pattern.num_entries), dtype=torch.float32, device=keep.device)
+        symmetric = True
+        for name, rows in self.rows.items():
+            shift = shift_operator(self.graph, keep.index_select(0, rows), normalization=name)
+            values.index_copy_(0, rows, shift.values)
+            symmetric = symmetric and shift.symmetric
+        return ShiftOperator(pattern, values, symmetric)
+
+    def _operator(self, shift: ShiftOperator) -> Operator:
         if self.graph.num_nodes <= DENSE_NODES:
-            return shift.with_values(values).to_dense()
-        return Sparse(pattern.places, values, symmetric)
+            return shift.to_dense()
+        return Sparse(shift.pattern.places, shift.values, shift.symmetric)
