@@ -291,6 +291,8 @@ def core() -> Iterator[Call]:
     )  # fmt: skip
     yield Call("tadropedge.edge_scores", tde.edge_scores, {"graph": GRAPH, "score": "effective"},
                {**SCORING, "score": Name()})  # fmt: skip
+    yield Call("tadropedge.edge_scores", tde.edge_scores, {"graph": GRAPH, "score": "cosine", "features": SQUARE},
+               {"features": Array(None, fixed=False, flags=True, sparse=True)})  # fmt: skip
     yield Call("tadropedge.auto_gamma", tde.auto_gamma, {"weights": WEIGHTS},
                {"weights": Array(likes=True, fixed=False)})  # fmt: skip
     rules = {"weights": Array(likes=True, fixed=False), "strategy": Name(), "inverse": Flag()}
