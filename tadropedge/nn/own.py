@@ -117,7 +117,7 @@ class OwnNetwork(Network):
     def _made(self, seeds: Sequence[int]) -> list[nn.Module]:
         rates = self.problem.dropout or [0.5] * len(seeds)
         device = self.problem.graph.device
-        made = [self.module(self.problem.sizes, rate, seed) for rate, seed in zip(rates, seeds, strict=True)]
+        made = [self.module(self.problem.sizes, rate, seed) for rate, seed in zip(rates, seeds, strict=False)]
         type(self).weighs = takes_weights(made[0])
         return [module.to(device) for module in made]
 
