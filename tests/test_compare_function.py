@@ -1,8 +1,6 @@
 """``tde.compare``: what data it takes, and that it runs what the command line runs."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +11,7 @@ from torch import nn
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 import tadropedge as tde
+from tadropedge.cli import app
 from tadropedge.comparison.results import read_results
 from tadropedge.data import as_dataset, load_clusters, load_dataset
 from tadropedge.errors import TadropedgeError
@@ -118,9 +117,8 @@ def test_what_is_no_data_is_refused(make, words):
 
 def test_it_finds_what_the_command_finds(tmp_path):
     found = tde.compare("karate", ["cdf"], hidden=4, out=tmp_path / "function", **BUDGET)
-    command = [sys.executable, "-m", "tadropedge", "compare", "karate", "--methods", "cdf", "--hidden", "4"]
-    command += ["--trials", "2", "--seeds", "2", "--choose-splits", "1", "--epochs", "3", "--out", "command", "--json"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    command = ["compare", "karate", "--methods", "cdf", "--hidden", "4", "--out", str(tmp_path / "command"), "--json"]
+    app([*command, "--trials", "2", "--seeds", "2", "--choose-splits", "1", "--epochs", "3"], standalone_mode=False)
     one, two = (json.loads((tmp_path / name / "results.json").read_text()) for name in ("function", "command"))
     assert {key: value for key, value in one.items() if key != "run"} == {
         key: value for key, value in two.items() if key != "run"
@@ -157,7 +155,9 @@ def test_an_own_model_is_compared_written_and_resumed(tmp_path, monkeypatch):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(Training, "run", refuse)
-    again = tde.compare(data, ["cdf"], OwnGCN, out=tmp_path, **{**BUDGET, "progress": lambda *done: told.append(done)})
+    again = tde.compare(
+        data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **{**BUDGET, "progress": lambda *done: told.append(done)}
+    )
     assert again.rows == first.rows
     assert told[-1][0] == told[-1][1]
 
@@ -167,7 +167,7 @@ def test_an_own_model_is_compared_written_and_resumed(tmp_path, monkeypatch):
 
     Changed.__name__ = "OwnGCN"
     with pytest.raises(TadropedgeError, match="was made with other code of 'owngcn'; take the old code"):
-        tde.compare(data, ["cdf"], Changed, out=tmp_path, **BUDGET)
+        tde.compare(data, ["cdf"], Changed, storage=tmp_path / "study.db", **BUDGET)
 
 
 def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
@@ -182,8 +182,8 @@ def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Training, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        tde.compare(data, ["cdf"], OwnGCN, out=tmp_path, **BUDGET)
-    resumed = tde.compare(data, ["cdf"], OwnGCN, out=tmp_path, **BUDGET)
+        tde.compare(data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **BUDGET)
+    resumed = tde.compare(data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **BUDGET)
     assert resumed.rows == alone.rows
     assert len(runs) - 1 == 4 * 2 + 4 * 2  # four entrants, two trials and two fresh seeds: nothing twice but the fifth
 
@@ -230,7 +230,9 @@ def test_bad_arguments_are_named(wrong, words, tmp_path):
 
 def test_a_dataset_that_was_changed_is_another_study(tmp_path):
     made = as_dataset(saved())
-    tde.compare(made, ["original"], hidden=4, out=tmp_path, **BUDGET)
+    tde.compare(made, ["original"], hidden=4, storage=tmp_path / "study.db", **BUDGET)
     with pytest.raises(TadropedgeError, match="other features"):
-        tde.compare(replace(made, features=made.features + 1), ["original"], hidden=4, out=tmp_path, **BUDGET)
+        tde.compare(
+            replace(made, features=made.features + 1), ["original"], hidden=4, storage=tmp_path / "study.db", **BUDGET
+        )
     assert np.isfinite(made.features.numpy()).all()

@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from contracts.networks import NetworkContract, nodes
 from safetensors.torch import load_file
 from torch import nn
+from torch.nn.functional import cross_entropy
 from torch_geometric.nn import GATConv, GCNConv
 
 import tadropedge as tde
@@ -101,13 +101,13 @@ def by_hand(dataset, module, trial, epochs):
     split, labels, losses = dataset.split, dataset.labels, []
     for _ in range(epochs):
         module.train()
-        loss = F.cross_entropy(module(x, arcs)[split.train], labels[split.train])
+        loss = cross_entropy(module(x, arcs)[split.train], labels[split.train])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         module.eval()
         with torch.no_grad():
-            losses.append((loss.item(), F.cross_entropy(module(x, arcs)[split.val], labels[split.val]).item()))
+            losses.append((loss.item(), cross_entropy(module(x, arcs)[split.val], labels[split.val]).item()))
     return np.array(losses).T
 
 
@@ -176,10 +176,10 @@ def test_normalising_layers_are_told_of_with_unbiased(register):
 
 
 def test_the_users_random_numbers_are_not_touched(registered):
-    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
     lab(registered, epochs=2).train([Trial(seed=1)])
     assert torch.equal(torch.get_rng_state(), before[0])
-    assert np.array_equal(np.random.get_state()[1], before[1])
+    assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
     assert random.getstate() == before[2]
 
 
@@ -189,7 +189,8 @@ def test_dropout_is_that_of_the_trial_and_differs_from_step_to_step(register):
     class Noise(OwnGCN):
         def forward(self, x, edge_index):
             if self.training:
-                drawn.append((self.drop.p, float(torch.rand(())), random.random(), float(np.random.rand())))
+                numbers = torch.rand(()), random.random(), np.random.rand()  # noqa: NPY002
+                drawn.append((self.drop.p, *map(float, numbers)))
             return super().forward(x, edge_index)
 
     name = register(Noise)

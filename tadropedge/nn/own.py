@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tadropedge.checks import ask
+from tadropedge.checks import ask, check_text
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import fingerprint
 from tadropedge.nn.backbones import DEFAULT_SPACE
@@ -250,7 +250,7 @@ def own_network(factory: Callable[..., Any], told: str | None = None) -> str:
     ('twohops', ['dropout'], 'TwoHops')
     """
     called = _called(factory)
-    told = f"the model {told or called!r}"
+    told = f"the model {called if told is None else check_text('told', told)!r}"
     if isinstance(factory, nn.Module):
         kind = type(factory).__name__
         raise TadropedgeError(f"{told} must be a function {MAKES}, got a module: pass what makes it, such as {kind}")
