@@ -1,7 +1,9 @@
 """A user's own ``nn.Module``: the contract of every network, a hand-written loop, and what is refused."""
 
+import json
 import random
 import re
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -15,6 +17,8 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.nn import GATConv, GCNConv
 
 import tadropedge as tde
+from tadropedge.cli import app
+from tadropedge.data import load_karate
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.nn.own import OwnNetwork, default_sizes, own_network, random_numbers
@@ -22,7 +26,7 @@ from tadropedge.registry import NETWORKS
 from tadropedge.search.space import method_space
 from tadropedge.training.config import Architecture, Trial, plug_ins
 from tadropedge.training.laboratory import Laboratory, laboratory_for
-from tadropedge.training.model_file import save_model
+from tadropedge.training.model_file import load_model, save_model
 
 CPU = torch.device("cpu")
 
@@ -402,3 +406,65 @@ def test_weights_that_a_model_does_not_take_are_told_of(register):
     weighted = Graph.from_edge_index(dataset.graph.pairs, dataset.graph.num_nodes, weight)
     with pytest.warns(UserWarning, match="takes no edge_weight: the weights of the graph are ignored"):
         lab(register(Attention), replace(dataset, graph=weighted)).check([Trial()])
+
+
+# -- the command line ---------------------------------------------------------------------------------------------
+
+SOURCE = """
+from torch import nn
+
+class Two(nn.Module):
+    def __init__(self, num_features, num_classes):
+        super().__init__()
+        self.layer = nn.Linear(num_features, num_classes)
+
+    def forward(self, x, edge_index):
+        return self.layer(x)
+
+def wide(num_features, num_classes):
+    return Two(num_features, num_classes + 1)
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    """A module in the current folder, forgotten afterwards."""
+    before, path = set(NETWORKS), list(sys.path)
+    (tmp_path / "models_of_mine.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("models_of_mine", None)
+    sys.path[:] = path
+    for name in set(NETWORKS) - before:
+        del NETWORKS[name]
+
+
+def test_train_saves_a_model_that_loads(own_module, capsys):
+    app(["train", "karate", "--model", "models_of_mine:Two", "--method", "cdf", "--epochs", "3", "--out", "model",
+         "--json"], standalone_mode=False)  # fmt: skip
+    told, saved = json.loads(capsys.readouterr().out), load_model("model")
+    assert saved.architecture == Architecture("two", 1, 128)
+    dataset = load_karate()
+    right = (saved.predict(dataset) == dataset.labels)[dataset.split.test].float().mean()
+    assert float(right) == pytest.approx(told["test_accuracy"], abs=1e-6)
+    del NETWORKS["two"]
+    with pytest.raises(TadropedgeError, match=re.escape("or call tadropedge.nn.own.own_network(factory)")):
+        load_model("model")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("models_of_mine:wide", "the module of the model 'models_of_mine:wide' must return logits [N, C] = [34, 4]"),
+        ("models_of_mine:none", "cannot import the model 'models_of_mine:none' (AttributeError"),
+        ("no_such_module:make", "cannot import the model 'no_such_module:make' (ModuleNotFoundError"),
+        ("models_of_mine", "--model must be MODULE:FACTORY, such as my_models:make_gcn, got 'models_of_mine'"),
+        ("models_of_mine:SOURCE.x", "cannot import the model"),
+        ("math:pi", "the model 'math:pi' must be a function factory(num_features, num_classes)"),
+        ("models_of_mine:Two --backbone gcn", "--model and --backbone exclude each other"),
+        ("models_of_mine:Two --hidden 3", "hidden=3 cannot be used: the model 'models_of_mine:Two' takes no hidden"),
+    ],
+)
+def test_wrong_models_on_the_command_line(own_module, given, words):
+    with pytest.raises(TadropedgeError, match=re.escape(words)):
+        app(["train", "karate", "--epochs", "1", "--model", *given.split()], standalone_mode=False)
