@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from contracts.networks import NetworkContract, nodes
+from contracts.networks import NetworkContract, close, nodes
 from safetensors.torch import load_file
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -91,8 +91,33 @@ def lab(name, dataset=None, epochs=5, **settings):
 
 
 @pytest.mark.usefixtures("registered")
+@pytest.mark.filterwarnings("ignore:with unbiased:UserWarning")
 class TestOwnModel(NetworkContract):
     name = "owngcn"
+
+    def optional(self):
+        """All but nested: its layers are not seen."""
+        options = ("connected", "exact", "connected:exact", "unbiased")
+        return [self.trial(f"{rule}:{option}", keep_ratio=0.8) for option in options for rule in ("dropedge", "cdf")]
+
+    def test_every_device_trains_alike(self, device):
+        """Without noise: each device has its own random numbers inside a module."""
+        trials = [one.but(dropout=0.0) for one in self.trials() + self.optional()]
+        close(self.lab(self.dataset.to(device)).train(trials), self.lab().train(trials), atol=1e-3)
+
+    def test_evaluating_less_often_trains_the_same(self, device):
+        """Up to the order of sums, which atomic additions on a GPU leave open."""
+        always, seldom = (
+            self.lab(self.dataset.to(device), epochs=11, evaluate_every=every).train(self.trials()[:2])
+            for every in (1, 3)
+        )
+        for one, other in zip(always, seldom, strict=True):
+            assert np.allclose(one.train_loss, other.train_loss, atol=0 if device.type == "cpu" else 1e-3, rtol=0)
+            assert np.isfinite(other.val_loss).sum() == 4
+
+    def test_the_noise_of_a_device_is_its_own_and_the_same_again(self, device):
+        twice = [self.lab(self.dataset.to(device)).train(self.trials()) for _ in range(2)]
+        close(*twice, atol=1e-6 if device.type == "cpu" else 1e-3)
 
 
 # -- trained as others are ----------------------------------------------------------------------------------------

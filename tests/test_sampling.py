@@ -27,6 +27,7 @@ from tadropedge.sampling import (
     node_pair_words,
     pair_words,
     signed,
+    toss_around,
 )
 
 LITERAL = {  # connected, exact
@@ -300,6 +301,28 @@ def test_the_same_masks_on_every_device_in_every_batch_and_without_a_look(device
         assert torch.equal(fixed.cpu(), alone)
 
 
+def test_a_cuda_graph_records_masks_of_both_options(device):
+    if device.type != "cuda":
+        pytest.skip("CUDA graphs are recorded on a GPU")
+    graph = graphs.ZOO["karate"]
+    prob, seeds = torch.stack([affordable(graph, seed) for seed in range(3)]), torch.arange(3)
+    plan, words, epoch = ForestPlan.of(graph.to(device)), pair_words(graph.num_edges, device), seeds[0].to(device)
+    for options in ({"forest": plan}, {"exact": True}, {"forest": plan, "exact": True}):
+        tensors = (words, seeds.to(device), epoch, prob.to(device))
+        draw(*tensors, **options, fixed=True)  # warm up
+        torch.cuda.synchronize()
+        recorded = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(recorded):
+            masks = draw(*tensors, **options, fixed=True)
+        for number in (3, 4):
+            epoch.fill_(number)
+            recorded.replay()
+            expected = sample_edges(
+                prob, seeds, number, connected=graph if "forest" in options else None, exact="exact" in options
+            )
+            assert torch.equal(masks.cpu(), expected)
+
+
 def test_a_forest_of_equal_probabilities_is_that_of_a_random_order():
     """The chance of each tree of the complete graph of four nodes, counted over all 720 orders of its edges."""
     graph = graphs.complete(4)
@@ -366,6 +389,17 @@ def test_layers_epochs_and_seeds_have_forests_of_their_own():
     for name, other in others.items():
         correlation = (left_out * (other.double() - 1 / 8)).mean(dim=0) / (7 / 64)
         assert float(correlation.abs().max()) < 4.5 / 20_000**0.5, name
+
+
+def test_masks_around_one_forest_are_nested_where_the_probabilities_are():
+    graph, seeds, epoch = graphs.ZOO["karate"], torch.arange(200), torch.tensor(5)
+    low, words = affordable(graph, share=0.3), pair_words(graph.num_edges, torch.device("cpu"))
+    raised = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    trees = draw_forest(ForestPlan.of(graph), words, seeds, epoch, low)
+    few, more = (toss_around(trees, words, seeds, epoch, prob) for prob in (low, low + raised * (1 - low)))
+    assert bool((few <= more).all())
+    assert bool((few < more).any())
+    assert torch.equal(few, sample_edges(low, seeds, 5, connected=graph))
 
 
 def test_forests_by_node_ids_do_not_depend_on_the_order_of_edges():

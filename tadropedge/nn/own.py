@@ -383,7 +383,8 @@ def _check_module(module: nn.Module, told: str) -> None:
 
 def _stacked(states: Sequence[Mapping[str, Tensor]], device: torch.device) -> Parameters:
     """Values ``[T, ...]`` of T modules, float32, in memory of their own."""
-    return {name: torch.stack([state[name].float() for state in states]).to(device) for name in states[0]}
+    held = {name: torch.stack([state[name].float() for state in states]) for name in states[0]}
+    return {name: value.contiguous().to(device) for name, value in held.items()}
 
 
 @contextmanager
