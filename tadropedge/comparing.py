@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import optuna
 import torch
 
-from tadropedge.checks import check_flag, check_path, check_progress, check_runs_on
+from tadropedge.checks import check_flag, check_integer, check_path, check_progress, check_runs_on
 from tadropedge.comparison.comparison import CHOOSE_SPLITS, DEFAULT_METHODS, Plan, compared
 from tadropedge.comparison.report import FILES, told, write_all
 from tadropedge.comparison.results import Results
@@ -95,6 +95,7 @@ def compare(
         )
     network = backbone if model is None else own_network(model)  # first: methods may name it
     plan = Plan(_methods(methods), trials=trials, seeds=seeds, seed=seed)
+    choose_splits = check_integer("choose_splits", choose_splits, least=1)
     folder, shown = None if out is None else check_path("out", out), check_progress(progress)
     loading = {name: settings.pop(name) for name in list(settings) if name not in LABORATORY}
     place = chosen_device(device)
@@ -134,7 +135,8 @@ def carried_out(
     loading: Mapping[str, Any],
 ) -> Results:
     """Run a comparison, in the folder ``out`` where one is given, which is locked and checked before data is loaded."""
-    place: Storage = storage or (optuna.storages.InMemoryStorage() if out is None else out / "study.db")
+    here: Storage = optuna.storages.InMemoryStorage() if out is None else out / "study.db"
+    place = here if storage is None else storage
     say = partial(print, file=sys.stderr, flush=True)
     with nullcontext() if out is None else locked(out, "study.db", *FILES, wait=wait, say=say):
         check_storage(place)

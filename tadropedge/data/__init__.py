@@ -125,7 +125,8 @@ def as_dataset(
         if split is not None or "per_class" in options:
             other = "per_class" if split is None else f"split={split!r}"
             raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
-        split = "random" if not isinstance(data, Dataset) else None  # masks are of no use then
+        if not isinstance(data, Dataset):
+            options["per_class"] = 1  # of a split that any data has, which is drawn anew
     with within_memory("the data"):
         dataset = object_dataset(data, split=split, seed=seed, **options)
         return dataset if sizes is None else _resized(dataset, sizes, seed)

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tadropedge.checks import ask
+from tadropedge.checks import ask, check_text
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import fingerprint
 from tadropedge.nn.backbones import DEFAULT_SPACE
@@ -117,7 +117,7 @@ class OwnNetwork(Network):
     def _made(self, seeds: Sequence[int]) -> list[nn.Module]:
         rates = self.problem.dropout or [0.5] * len(seeds)
         device = self.problem.graph.device
-        made = [self.module(self.problem.sizes, rate, seed) for rate, seed in zip(rates, seeds, strict=True)]
+        made = [self.module(self.problem.sizes, rate, seed) for rate, seed in zip(rates, seeds, strict=False)]
         type(self).weighs = takes_weights(made[0])
         return [module.to(device) for module in made]
 
@@ -250,7 +250,7 @@ def own_network(factory: Callable[..., Any], told: str | None = None) -> str:
     ('twohops', ['dropout'], 'TwoHops')
     """
     called = _called(factory)
-    told = f"the model {told or called!r}"
+    told = f"the model {called if told is None else check_text('told', told)!r}"
     if isinstance(factory, nn.Module):
         kind = type(factory).__name__
         raise TadropedgeError(f"{told} must be a function {MAKES}, got a module: pass what makes it, such as {kind}")
@@ -383,7 +383,8 @@ def _check_module(module: nn.Module, told: str) -> None:
 
 def _stacked(states: Sequence[Mapping[str, Tensor]], device: torch.device) -> Parameters:
     """Values ``[T, ...]`` of T modules, float32, in memory of their own."""
-    return {name: torch.stack([state[name].float() for state in states]).to(device) for name in states[0]}
+    held = {name: torch.stack([state[name].float() for state in states]) for name in states[0]}
+    return {name: value.contiguous().to(device) for name, value in held.items()}
 
 
 @contextmanager

@@ -173,7 +173,10 @@ def plug_ins(method: str) -> dict[str, str]:
     code = {name: registry[name] for registry, name in named if name is not None}
     own = {name: entry for name, entry in code.items() if not of_this_package(entry)}
     # The class of a user's own module is made here: what counts is the code of its factory.
-    prints = {name: str(getattr(entry, "code", "")) or fingerprint(**{name: entry}) for name, entry in own.items()}
+    seen = {
+        name: getattr(entry, "code", entry) if getattr(entry, "opaque", False) else entry for name, entry in own.items()
+    }
+    prints = {name: entry if isinstance(entry, str) else fingerprint(**{name: entry}) for name, entry in seen.items()}
     return {f"code.{name}": told[:16] for name, told in prints.items()}
 
 

@@ -406,7 +406,8 @@ def laboratory_for(
     >>> made.architecture.backbone, made.architecture.layers, made.architecture.hidden, made.measure
     ('gcn', 3, 128, 'accuracy')
     """
-    backbone = backbone or dataset.backbone
+    check_kind("dataset", dataset, Dataset)
+    backbone = dataset.backbone if backbone is None else backbone
     network = lookup("backbone", backbone, NETWORKS)
     usual = (1, 32) if backbone == "gcnn" else (2, 128)
     if issubclass(network, OwnNetwork):

@@ -125,7 +125,7 @@ class NetworkContract:
     # -- trials do not see each other -------------------------------------------------------------------------
 
     def test_a_trial_does_not_depend_on_its_batch(self):
-        mine, trials = self.lab(per_layer=True), self.trials()
+        mine, trials = self.lab(per_layer=not self.network.opaque), self.trials()
         together = mine.train(trials)
         assert [outcome.trial for outcome in together] == trials
         assert not any(outcome.failed for outcome in together)
@@ -282,7 +282,7 @@ class NetworkContract:
         space = method_space("original", backbone=self.name)
         assert Space.of(json.loads(json.dumps(space.table()))) == space
         drawn = [trial(space, 0, i, "original") for i in range(20)]
-        assert all(self.architecture.settings_of(one) for one in drawn)
+        assert all(set(self.architecture.settings_of(one)) == set(self.network.settings) for one in drawn)
         assert all(len({one.settings[key] for one in drawn}) > 1 for key in drawn[0].settings)
 
     def test_wrong_settings_are_named(self):

@@ -33,11 +33,12 @@ from tadropedge import data, diagnostics, pyg, search, spectrum
 from tadropedge.comparison import statistics
 from tadropedge.comparison.comparison import Plan, compare
 from tadropedge.method import Method
+from tadropedge.nn.own import own_network
 from tadropedge.registry import Registry
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.training.batch import Course
 from tadropedge.training.config import Architecture, Trial
-from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.laboratory import Laboratory, laboratory_for
 from tadropedge.training.measures import default_measure
 from tadropedge.training.model_file import load_model, save_model
 from torture import Case
@@ -71,10 +72,11 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge.diagnostics": None,
     "tadropedge.search": None,
     "tadropedge.method": ("Method",),
+    "tadropedge.nn.own": ("own_network",),
     "tadropedge.registry": ("Registry",),
     "tadropedge.training.config": ("Architecture", "Trial"),
     "tadropedge.training.batch": ("Course",),
-    "tadropedge.training.laboratory": ("Laboratory",),
+    "tadropedge.training.laboratory": ("Laboratory", "laboratory_for"),
     "tadropedge.training.measures": ("default_measure",),
     "tadropedge.training.model_file": ("load_model", "save_model"),
     "tadropedge.comparison.comparison": ("Plan", "compare"),
@@ -117,6 +119,8 @@ ALSO = {
     "values": ("replicates",),
     "accuracy": ("accuracies",),
     "score_column": ("column",),
+    "factory": ("the model",),
+    "data": ("file",),
 }
 
 
@@ -164,6 +168,23 @@ def score(graph: tde.Graph) -> Tensor:
 def made_data() -> Data:
     """A fresh ``Data`` with both directions, scores and probabilities."""
     return Data(edge_index=BOTH.clone(), num_nodes=6, edge_score=WEIGHTS.repeat(2), edge_keep_prob=PROB.repeat(2))
+
+
+def labelled_data() -> Data:
+    """A fresh ``Data`` with features, labels and a split."""
+    masks = {f"{name}_mask": torch.arange(6) // 2 == place for place, name in enumerate(("train", "val", "test"))}
+    return Data(edge_index=BOTH.clone(), x=torch.eye(6), y=LABELS.clone(), **masks)
+
+
+def linear_model(num_features: int, num_classes: int) -> torch.nn.Module:
+    """A model of one's own."""
+
+    class Own(torch.nn.Linear):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            """The edges do not count."""
+            return super().forward(x)
+
+    return Own(num_features, num_classes)
 
 
 def made_networkx() -> nx.Graph:
@@ -564,6 +585,9 @@ def datasets() -> Iterator[Call]:
     yield Call(
         f"{name}.load_dataset", data.load_dataset, {"name": "cora", "root": folder()}, {"split": Optional(Name())}
     )
+    yield Call(f"{name}.as_dataset", data.as_dataset, {"data": partial(labelled_data)},
+               {"data": Instance(), "seed": Whole(0), "root": Optional(PathLike()), "split": Optional(Name()),
+                "split_sizes": Optional(Listed())})  # fmt: skip
 
 
 class Values(Listed):
@@ -657,6 +681,11 @@ def trainings() -> Iterator[Call]:
          "fresh_sizes": Optional(Listed()), "precision": Name(), "cache_dir": Optional(PathLike()),
          "progress": Optional(Instance()), "choose_splits": Optional(Whole(1))},
     )  # fmt: skip
+    yield Call(
+        f"{name}.laboratory.laboratory_for", laboratory_for, {"dataset": KARATE, "layers": 2, "hidden": 4},
+        {"dataset": Instance(), "backbone": Optional(Name()), "layers": Optional(Whole(1, 2**31 - 1)),
+         "hidden": Optional(Whole(1, 2**31 - 1)), "measure": Optional(Name())},
+    )  # fmt: skip
     yield Call("tadropedge.training.measures.default_measure", default_measure, {"dataset": KARATE},
                {"dataset": Instance()})  # fmt: skip
     lab = laboratory()
@@ -681,6 +710,11 @@ def trainings() -> Iterator[Call]:
     )  # fmt: skip
 
 
+def compared_rows(**given: Any) -> Any:
+    """The rows of the smallest comparison: what it found besides depends on the time it took."""
+    return tde.compare(**{"trials": 1, "choose_splits": 1, "seeds": 2, "epochs": 1, "progress": False, **given}).rows
+
+
 def comparisons() -> Iterator[Call]:
     """The comparison and its statistics."""
     name = "tadropedge.comparison"
@@ -691,6 +725,18 @@ def comparisons() -> Iterator[Call]:
     yield Call(f"{name}.comparison.compare", compare,
                {"laboratory": laboratory(), "plan": plan, "storage": partial(storage)},
                {"laboratory": Instance(), "plan": Instance(), "storage": PathLike(), "report": Instance()})  # fmt: skip
+    yield Call(
+        "tadropedge.compare", compared_rows,
+        {"data": partial(labelled_data), "methods": ["original"], "hidden": 2, "layers": 2, "device": "cpu"},
+        {"data": Instance(), "methods": Optional(Listed()), "model": Optional(Instance()), "trials": Whole(1, 2),
+         "seeds": Whole(2, 3), "choose_splits": Whole(1, 2), "seed": Whole(0), "backbone": Optional(Name()),
+         "layers": Optional(Whole(1, 2**31 - 1)), "hidden": Optional(Whole(1, 2**31 - 1)),
+         "epochs": Whole(1, 2**31 - 1), "measure": Optional(Name()), "split": Optional(Name()),
+         "split_sizes": Optional(Listed()), "device": Name(), "out": Folder(), "storage": Folder(), "wait": Flag(),
+         "progress": Progress()},
+    )  # fmt: skip
+    yield Call("tadropedge.nn.own.own_network", own_network, {"factory": linear_model, "told": "mine"},
+               {"factory": Instance(), "told": Optional(Text())})  # fmt: skip
     name = f"{name}.statistics"
     free = Array(None, likes=True, nan=True, fixed=False)
     paired = Array(None, likes=True, nan=True)
@@ -707,6 +753,14 @@ def comparisons() -> Iterator[Call]:
     yield Call(f"{name}.honest_rows", statistics.honest_rows,
                {"accuracy": table, "reference": table, "test": statistics.paired_p_values},
                {"accuracy": Table(empty=False), "reference": Table(), "test": Instance()})  # fmt: skip
+
+
+class Folder(PathLike):
+    """A place to write to: none is written here."""
+
+    def legal(self, value: Any) -> bool | None:
+        """None means nowhere, and texts are places."""
+        return True if value is None else None if isinstance(value, str | Path) else False
 
 
 class Holm(Array):
