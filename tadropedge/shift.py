@@ -140,7 +140,11 @@ def shift_operator(
         raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
     pattern = graph.pattern
     kept = _kept(graph, keep, dtype)
-    edges, diagonal = normalize(kept, pattern)
+    return placed(pattern, *normalize(kept, pattern))
+
+
+def placed(pattern: Pattern, edges: Tensor, diagonal: Tensor) -> ShiftOperator:
+    """The operator of the edge values ``[..., M]``, or ``[..., 2 M]``, and the diagonal ``[..., N]``."""
     symmetric = edges.shape[-1] == pattern.num_pairs  # one value stands for both directions of an edge
     source = pattern.pair_source if symmetric else pattern.source
     values = torch.cat((edges, diagonal), dim=-1).index_select(-1, source)
