@@ -11,12 +11,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tadropedge.checks import check_device, check_tensor
+from tadropedge.checks import check_device, check_length, check_tensor
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.pattern import Pattern
-from tadropedge.shift import NORMALIZATIONS, ShiftOperator, placed
+from tadropedge.shift import NORMALIZATIONS, ShiftOperator, check_positive_probability, placed, shift_operator
 
 
 @within_memory("the shift operator of a subgraph", "keep fewer edges")
@@ -26,6 +26,7 @@ def compact_operator(
     *,
     normalization: str = "gcn",
     dtype: torch.dtype = torch.float32,
+    unbiased: Tensor | None = None,
 ) -> ShiftOperator:
     """:func:`tadropedge.shift_operator` of one mask ``keep [M]``, without the entries of dropped edges.
 
@@ -38,8 +39,10 @@ def compact_operator(
     >>> (shift @ torch.tensor([[2.0], [4.0], [6.0], [8.0]])).round(decimals=4).tolist()
     [[3.0], [3.0], [6.0], [8.0]]
     """
+    if unbiased is not None:
+        return compact_reweighted(shift_operator(graph, normalization=normalization, dtype=dtype), keep, unbiased)
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
-    edges = _check_mask(check_graph(graph), keep).nonzero().squeeze(-1)
+    edges = _numbers(keep, check_graph(graph).num_edges, graph.device)
     pattern = Pattern.of_sorted(graph.pairs.index_select(1, edges), graph.num_nodes)
     if graph.weight is None:
         kept = torch.ones(len(edges), dtype=dtype, device=graph.device)
@@ -48,10 +51,31 @@ def compact_operator(
     return placed(pattern, *normalize(kept, pattern))
 
 
-def _check_mask(graph: Graph, keep: object) -> Tensor:
-    """Return the mask of one subgraph."""
-    mask, m = check_tensor("keep", keep), graph.num_edges
-    if mask.dtype != torch.bool or mask.shape != (m,):
-        raise TadropedgeError(f"keep must be one bool mask [{m}] of edges, got {mask.dtype} {list(mask.shape)}")
-    check_device("keep", mask, graph.device, "the graph")
-    return mask
+def compact_reweighted(whole: ShiftOperator, keep: Tensor, prob: Tensor) -> ShiftOperator:
+    """The kept entries of ``whole``, each divided by its keep probability ``prob [M]``; the diagonal as it is.
+
+    For those who draw from one operator again and again: what belongs to the whole graph is computed once.
+
+    >>> graph = Graph.from_edge_index([[0, 1], [1, 2]])
+    >>> whole = shift_operator(graph, normalization="adjacency")
+    >>> compact_reweighted(whole, torch.tensor([True, False]), torch.tensor([0.5, 0.8])).to_dense().tolist()
+    [[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    full = whole.pattern
+    edges = _numbers(keep, full.num_pairs, whole.values.device)
+    prob = check_positive_probability("unbiased", check_length("unbiased", prob, full.num_pairs, "edge"))
+    factors = prob.index_select(-1, edges).to(whole.values.dtype).reciprocal()
+    directions = (edges,) if whole.symmetric else (edges, edges + full.num_pairs)
+    entries = [whole.values.index_select(-1, full.entry.index_select(0, each)) * factors for each in directions]
+    diagonal = whole.values.index_select(-1, full.entry[2 * full.num_pairs :])
+    pattern = Pattern.of_sorted(full.pairs.index_select(1, edges), full.num_nodes)
+    return placed(pattern, torch.cat(entries, dim=-1), diagonal)
+
+
+def _numbers(keep: object, edges: int, device: torch.device) -> Tensor:
+    """The numbers of the edges in the mask of one subgraph: the one value that is read on the host is their count."""
+    mask = check_tensor("keep", keep)
+    if mask.dtype != torch.bool or mask.shape != (edges,):
+        raise TadropedgeError(f"keep must be one bool mask [{edges}] of edges, got {mask.dtype} {list(mask.shape)}")
+    check_device("keep", mask, device, "the graph")
+    return mask.nonzero().squeeze(-1)

@@ -99,6 +99,12 @@ class Pattern:
         return torch.where(self.source < size, self.source, self.source - size)
 
     @cached_property
+    def entry(self) -> Tensor:
+        """The entry that takes its value from each source: the inverse of ``source``, ``[E]`` int64."""
+        entries = torch.arange(self.num_entries, device=self.source.device)
+        return torch.empty_like(entries).index_copy_(0, self.source.to(torch.int64), entries)
+
+    @cached_property
     def places(self) -> Csr:
         """The same places for sparse products."""
         return _Mirrored(self.crow, self.col, self.num_nodes, self)
@@ -119,6 +125,5 @@ class _Mirrored(Csr):
     def turned(self) -> tuple[Csr, Tensor]:
         """These places, and the permutation ``[E]`` that brings values there, without a sort."""
         source, size = self.pattern.source.to(torch.int64), self.pattern.num_pairs
-        place = torch.empty_like(source).index_copy_(0, source, torch.arange(len(source), device=source.device))
         other = torch.where(source < size, source + size, torch.where(source < 2 * size, source - size, source))
-        return self, place.index_select(0, other)
+        return self, self.pattern.entry.index_select(0, other)

@@ -1,6 +1,7 @@
 """The end of a layer: bias, batch norm, ReLU and dropout.
 
-On a CPU one operation follows the other, in training block by block of nodes; on a GPU they are one kernel, and their gradients one or two.
+On a CPU one operation follows the other, in training block by block of nodes; on a GPU they are one kernel, and their
+gradients one or two.
 """
 
 from __future__ import annotations
