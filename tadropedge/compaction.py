@@ -40,7 +40,9 @@ def compact_operator(
     [[3.0], [3.0], [6.0], [8.0]]
     """
     if unbiased is not None:
-        return compact_reweighted(shift_operator(graph, normalization=normalization, dtype=dtype), keep, unbiased)
+        whole = shift_operator(graph, normalization=normalization, dtype=dtype)
+        prob = check_positive_probability("unbiased", check_length("unbiased", unbiased, graph.num_edges, "edge"))
+        return compact_reweighted(whole, keep, 1 / prob.to(dtype))
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
     edges = _numbers(keep, check_graph(graph).num_edges, graph.device)
     pattern = Pattern.of_sorted(graph.pairs.index_select(1, edges), graph.num_nodes)
@@ -51,22 +53,21 @@ def compact_operator(
     return placed(pattern, *normalize(kept, pattern))
 
 
-def compact_reweighted(whole: ShiftOperator, keep: Tensor, prob: Tensor) -> ShiftOperator:
-    """The kept entries of ``whole``, each divided by its keep probability ``prob [M]``; the diagonal as it is.
+def compact_reweighted(whole: ShiftOperator, keep: Tensor, factors: Tensor) -> ShiftOperator:
+    """The entries of ``whole`` at the edges in the mask ``keep [M]``, times ``factors [M]``; the diagonal as it is.
 
     For those who draw from one operator again and again: what belongs to the whole graph is computed once.
 
     >>> graph = Graph.from_edge_index([[0, 1], [1, 2]])
     >>> whole = shift_operator(graph, normalization="adjacency")
-    >>> compact_reweighted(whole, torch.tensor([True, False]), torch.tensor([0.5, 0.8])).to_dense().tolist()
+    >>> compact_reweighted(whole, torch.tensor([True, False]), torch.tensor([2.0, 1.25])).to_dense().tolist()
     [[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     full = whole.pattern
     edges = _numbers(keep, full.num_pairs, whole.values.device)
-    prob = check_positive_probability("unbiased", check_length("unbiased", prob, full.num_pairs, "edge"))
-    factors = prob.index_select(-1, edges).to(whole.values.dtype).reciprocal()
+    mine = factors.index_select(-1, edges)
     directions = (edges,) if whole.symmetric else (edges, edges + full.num_pairs)
-    entries = [whole.values.index_select(-1, full.entry.index_select(0, each)) * factors for each in directions]
+    entries = [whole.values.index_select(-1, full.entry.index_select(0, each)) * mine for each in directions]
     diagonal = whole.values.index_select(-1, full.entry[2 * full.num_pairs :])
     pattern = Pattern.of_sorted(full.pairs.index_select(1, edges), full.num_nodes)
     return placed(pattern, torch.cat(entries, dim=-1), diagonal)

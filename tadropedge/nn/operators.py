@@ -8,11 +8,15 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from tadropedge.compaction import compact_operator, compact_reweighted
 from tadropedge.graph import Graph
 from tadropedge.nn.layers import Operator, Sparse
-from tadropedge.shift import shift_operator
+from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
 DENSE_NODES = 128  # below this a dense batched product beats a sparse one
+# A subgraph gets a pattern of its own where a product is spared this many numbers: that pays for building it and, on a
+# GPU, for launching every kernel of an epoch, which can then not be recorded.
+WORTH_COMPACTING = {"cpu": 2**24, "cuda": 2**30}
 
 
 class Operators:
@@ -24,34 +28,65 @@ class Operators:
             name: torch.tensor([i for i, other in enumerate(normalizations) if other == name], device=graph.device)
             for name in sorted(set(normalizations))
         }
+        self.compact = False
+
+    def expect(self, share: float, width: int) -> None:
+        """Decide by the ``share`` of the edges that masks keep on average, and the ``width`` of the signals.
+
+        A single training on a large graph that drops many edges is better off with operators of the kept edges alone.
+        A batch is not: the masks of its trials differ, and one pattern serves all.
+        """
+        spared = (1 - share) * 2 * self.graph.num_edges * width
+        self.compact = self.trials == 1 and spared >= WORTH_COMPACTING.get(self.graph.device.type, 2**30)
 
     @property
     def recordable(self) -> bool:
-        """False with ``spectral``: its largest eigenvalue is found on the host, which a CUDA graph cannot record."""
-        return "spectral" not in self.rows
+        """Whether nothing is read on the host, so that a CUDA graph can record it.
+
+        The largest eigenvalue of ``spectral`` is, and so is the number of kept edges where they get their own pattern.
+        """
+        return "spectral" not in self.rows and not self.compact
 
     @cached_property
     def whole(self) -> Operator:
         """The operators of the whole graph."""
+        return self._operator(self._whole)
+
+    def of(self, keep: Tensor | None, factors: Tensor | None = None) -> Operator:
+        """The operators of the edges in the mask ``keep [T, M]``, or of all.
+
+        With ``factors [T, M]``, the operators of the whole graph with the entries of each edge times its factor.
+        """
+        if self.compact and keep is not None:
+            return self._operator(self._compact(keep[0], factors))
+        if factors is not None:
+            return self._operator(reweighted(self._whole, factors))
+        return self.whole if keep is None else self._operator(self._of(keep))
+
+    @cached_property
+    def _whole(self) -> ShiftOperator:
         shape = (self.trials, self.graph.num_edges)
         return self._of(torch.ones(shape, dtype=torch.bool, device=self.graph.device))
 
-    def of(self, keep: Tensor | None) -> Operator:
-        """The operators of the edges in the mask ``keep [T, M]``, or of all."""
-        return self.whole if keep is None else self._of(keep)
-
-    def _of(self, keep: Tensor) -> Operator:
+    def _of(self, keep: Tensor) -> ShiftOperator:
         pattern = self.graph.pattern
         if len(self.rows) == 1:
-            shift = shift_operator(self.graph, keep, normalization=next(iter(self.rows)))
-            values, symmetric = shift.values, shift.symmetric
-        else:
-            values = torch.empty((keep.shape[0], pattern.num_entries), dtype=torch.float32, device=keep.device)
-            symmetric = True
-            for name, rows in self.rows.items():
-                shift = shift_operator(self.graph, keep.index_select(0, rows), normalization=name)
-                values.index_copy_(0, rows, shift.values)
-                symmetric = symmetric and shift.symmetric
+            return shift_operator(self.graph, keep, normalization=next(iter(self.rows)))
+        values = torch.empty((keep.shape[0], pattern.num_entries), dtype=torch.float32, device=keep.device)
+        symmetric = True
+        for name, rows in self.rows.items():
+            shift = shift_operator(self.graph, keep.index_select(0, rows), normalization=name)
+            values.index_copy_(0, rows, shift.values)
+            symmetric = symmetric and shift.symmetric
+        return ShiftOperator(pattern, values, symmetric)
+
+    def _compact(self, keep: Tensor, factors: Tensor | None) -> ShiftOperator:
+        if factors is not None:
+            return compact_reweighted(self._whole, keep, factors[0])
+        shift = compact_operator(self.graph, keep, normalization=next(iter(self.rows)))
+        return shift.with_values(shift.values[None], shift.symmetric)
+
+    def _operator(self, shift: ShiftOperator) -> Operator:
         if self.graph.num_nodes <= DENSE_NODES:
-            return shift.with_values(values).to_dense()
-        return Sparse(pattern.places, values, symmetric)
+            return shift.to_dense()
+        return Sparse(shift.pattern.places, shift.values, shift.symmetric)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tadropedge.checks import check_integer, check_kind, check_number, check_positive, check_seed, check_table, settle
-from tadropedge.errors import lookup
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network, Setting, Sizes, Value
@@ -94,6 +94,7 @@ class Trial:
         check_table("settings", self.settings)
         if method.network is not None:
             NETWORKS[method.network].completed(method.network, self.settings)
+            check_weighs(method.network, self.method)
         for name in ("dropout", "keep_prob", "keep_ratio", "sensitivity", "keep_last"):
             if name in ("dropout", "keep_prob") or getattr(self, name) is not None:
                 settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
@@ -128,6 +129,21 @@ samples, inductive
         """Everything but the method, the seed and the split, without what is None, as :meth:`of` reads it."""
         mine = {name: getattr(self, name) for name in FIELDS if name not in ("method", "seed", "split", "settings")}
         return {name: value for name, value in {**mine, **self.settings}.items() if value is not None}
+
+
+def check_weighs(network: str, method: str) -> None:
+    """Refuse the option ``unbiased`` for a network that sees no weights of edges.
+
+    >>> check_weighs("graphsage", "cdf:unbiased")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: graphsage sees which edges exist but not their weights, so that kept edges \
+cannot be divided by their keep probability: 'cdf:unbiased'
+    """
+    if "unbiased" in Method.of(method).options and not NETWORKS[network].weighs:
+        raise TadropedgeError(
+            f"{network} sees which edges exist but not their weights, so that kept edges cannot be divided by their "
+            f"keep probability: {method!r}"
+        )
 
 
 FIELDS = tuple(one.name for one in fields(Trial))

@@ -106,7 +106,7 @@ class Laboratory:
     def check(self, trials: Sequence[Trial]) -> None:
         """Refuse trials that cannot be trained here, before any work is done."""
         for trial in check_trials(trials):
-            check_trial(trial, self.architecture, self.selection, self.dataset.level)
+            check_trial(trial, self.architecture, self.selection, self.dataset.level, per_layer=self.per_layer)
         self._check_memory(trials)
 
     @property
