@@ -12,11 +12,18 @@ import torch
 from torch import Tensor
 
 from tadropedge.checks import check_device, check_length, check_tensor
-from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.graph import Graph, check_graph
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.graph import Graph
 from tadropedge.memory import within_memory
 from tadropedge.pattern import Pattern
-from tadropedge.shift import NORMALIZATIONS, ShiftOperator, check_positive_probability, placed, shift_operator
+from tadropedge.shift import (
+    NORMALIZATIONS,
+    ShiftOperator,
+    check_dtype,
+    check_positive_probability,
+    placed,
+    shift_operator,
+)
 
 
 @within_memory("the shift operator of a subgraph", "keep fewer edges")
@@ -41,10 +48,14 @@ def compact_operator(
     """
     if unbiased is not None:
         whole = shift_operator(graph, normalization=normalization, dtype=dtype)
-        prob = check_positive_probability("unbiased", check_length("unbiased", unbiased, graph.num_edges, "edge"))
-        return compact_reweighted(whole, keep, 1 / prob.to(dtype))
+        check_length("unbiased", unbiased, graph.num_edges, "edge")
+        check_device("unbiased", unbiased, graph.device, "the graph")
+        return compact_reweighted(whole, keep, 1 / check_positive_probability("unbiased", unbiased).to(dtype))
+    if not isinstance(graph, Graph):
+        raise TadropedgeError(f"expected a tadropedge.Graph, got {show(graph)}")
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
-    edges = _numbers(keep, check_graph(graph).num_edges, graph.device)
+    check_dtype(dtype)
+    edges = _numbers(keep, graph.num_edges, graph.device)
     pattern = Pattern.of_sorted(graph.pairs.index_select(1, edges), graph.num_nodes)
     if graph.weight is None:
         kept = torch.ones(len(edges), dtype=dtype, device=graph.device)

@@ -147,8 +147,7 @@ def shift_operator(
     if not isinstance(graph, Graph):
         raise TadropedgeError(f"expected a tadropedge.Graph, got {show(graph)}")
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
-    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
-        raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
+    check_dtype(dtype)
     if unbiased is not None:
         whole = shift_operator(graph, normalization=normalization, dtype=dtype)
         return whole if keep is None else reweighted(whole, _kept_over(graph, keep, unbiased, dtype))
@@ -216,6 +215,12 @@ def _kept(graph: Graph, keep: Tensor | None, dtype: torch.dtype) -> Tensor:
         return kept
     weight = graph.weight.to(dtype)
     return kept * (weight if kept.shape[-1] == m else weight.repeat(2))
+
+
+def check_dtype(dtype: object) -> None:
+    """Refuse what values of an operator cannot have."""
+    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
+        raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
 
 
 def check_keep(graph: Graph, keep: object) -> Tensor:
