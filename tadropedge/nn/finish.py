@@ -28,7 +28,7 @@ class Noise(Protocol):
         """What the entries to drop are drawn from."""
 
     def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
-        """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``."""
+        """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``; networks do without where there is none."""
 
 
 class BatchNorm:
@@ -65,7 +65,7 @@ def finish(
     """``dropout(relu(norm(h + bias)))`` of ``h [T, N, F]``, each part where it is asked for; ``h`` may be changed."""
     if h.is_cuda:
         return _fused(h.contiguous(), bias, norm, activate, noise, layer, training)
-    if norm is None and activate and noise is not None:
+    if norm is None and activate and noise is not None and hasattr(noise, "rectified"):  # a plain function is noise too
         return noise.rectified(h, bias, layer)
     h += bias[:, None, :]
     if norm is not None:
