@@ -54,6 +54,9 @@ class Pattern:
         k-th higher neighbour stands, in row i, at ``k + d_(i+1) + i + 1``, the k-th lower one at ``k + u_i + i``, and
         the diagonal at ``u_i + d_(i+1) + i``.
 
+        Pairs at the end may be missing, which is said by ``num_nodes`` for both of their ends: their entries stand
+        behind the last row, where no product looks, and their place in ``pairs`` is taken by node 0.
+
         >>> Pattern.of_sorted(torch.tensor([[0, 1], [2, 2]]), 3).col.tolist()
         [0, 2, 1, 2, 0, 1, 2]
         """
@@ -69,13 +72,15 @@ class Pattern:
             for side in (low.contiguous(), ends)
         )
         until = ended[1:] + nodes  # entries before the diagonal one that are not higher neighbours
-        higher = ranks + (until + 1).index_select(0, low)
-        lower = ranks + (begun[:-1] + nodes).index_select(0, ends)
+        after_diagonal = torch.cat((until + 1, ended[-1:] + num_nodes))  # the last one is for missing pairs
+        before_diagonal = torch.cat((begun[:-1] + nodes, numbers.new_full((1,), count + num_nodes)))
+        higher = ranks + after_diagonal.index_select(0, low)
+        lower = ranks + before_diagonal.index_select(0, ends)
         place = torch.cat((higher, lower, until + begun[:-1])).to(torch.int64)
         col = torch.cat((high, low.index_select(0, order), nodes))
         source = torch.cat((ranks, order + count, nodes + 2 * count))
         return cls(
-            pairs,
+            torch.where(pairs < num_nodes, pairs, 0),
             num_nodes,
             begun + ended + numbers[: num_nodes + 1],
             torch.empty_like(col).index_copy_(0, place, col),

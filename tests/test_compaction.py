@@ -179,24 +179,29 @@ def trained(name, device, limits, monkeypatch):
     return outcome
 
 
+@pytest.mark.parametrize("recorded", [(), ("cpu", "cuda")], ids=["counted", "room"])
 @pytest.mark.parametrize("name", TRAININGS)
-def test_whole_trainings_have_the_bits_of_masked_ones(name, device, monkeypatch):
-    seen = []
+def test_whole_trainings_have_the_bits_of_masked_ones(name, recorded, device, monkeypatch):
+    if device.type == "cuda" and not recorded:
+        pytest.skip("the count cannot be read while an epoch is recorded")
+    monkeypatch.setattr(operators_module, "RECORDED", recorded)
+    rooms = []
 
-    def spy(graph, keep, **settings):
-        seen.append(keep)
-        return compact_operator(graph, keep, **settings)
+    def spy(graph, keep, capacity, **settings):
+        rooms.append(capacity)
+        return compact_operator(graph, keep, capacity=capacity, **settings)
 
-    def spy_reweighted(*arguments):
-        seen.append(arguments[1])
-        return compact_reweighted(*arguments)
+    def spy_reweighted(whole, keep, factors, capacity):
+        rooms.append(capacity)
+        return compact_reweighted(whole, keep, factors, capacity)
 
     monkeypatch.setattr(operators_module, "compact_operator", spy)
     monkeypatch.setattr(operators_module, "compact_reweighted", spy_reweighted)
     masked = trained(name, device, NEVER, monkeypatch)
-    assert not seen
+    assert not rooms
     compact = trained(name, device, ALWAYS, monkeypatch)
-    assert len(seen) >= 5
+    assert rooms
+    assert all((room is not None) == bool(recorded) for room in rooms)
     for curve in ("train_loss", "val_loss", "val_accuracy", "test_accuracy"):
         assert np.array_equal(getattr(compact, curve), getattr(masked, curve)), curve
     for key, value in masked.state.items():
@@ -207,23 +212,59 @@ def test_one_training_compacts_where_products_are_spared_enough(monkeypatch):
     monkeypatch.setattr(operators_module, "WORTH_COMPACTING", {"cpu": 1000})
     graph = path(101)  # 100 edges: 200 entries that may be dropped
     alone, two = Operators(graph, ["gcn"]), Operators(graph, ["gcn", "gcn"])
-    for share, width, expected in ((0.5, 10, True), (0.5, 9, False), (0.51, 10, False), (1.0, 10**6, False)):
-        alone.expect(share, width)
-        two.expect(share, width)
-        assert (alone.compact, alone.recordable) == (expected, not expected)
-        assert (two.compact, two.recordable) == (False, True)
+    for shares, width, expected in (([0.5], 10, True), ([0.2, 0.8], 9, False), ([0.51], 10, False), ([1.0], 99, False)):
+        alone.expect(shares, width)
+        two.expect(shares, width)
+        assert (alone.compact, two.compact, alone.capacity) == (expected, False, None)
+    monkeypatch.setattr(operators_module, "RECORDED", ("cpu",))
+    larger = Operators(clusters([150, 150], 0.3, 0.05), ["gcn"])
+    larger.expect([0.1, 0.2], 10)
+    mean = 0.2 * larger.graph.num_edges
+    assert mean + 10 * mean**0.5 + 64 <= larger.capacity < larger.graph.num_edges
+    alone.expect([0.9], 10)
+    assert alone.capacity == 100
 
 
 def test_a_batch_tells_its_network_what_it_keeps_on_average(monkeypatch):
-    monkeypatch.setattr(operators_module, "WORTH_COMPACTING", ALWAYS)
     task = make_task(DATASET, [DATASET.split])
     told = []
-    monkeypatch.setattr(Operators, "expect", lambda self, share, width: told.append((share, width)))
+    monkeypatch.setattr(Operators, "expect", lambda self, shares, width: told.append((shares, width)))
     nested = Trial("dropedge:nested", keep_prob=0.2, keep_last=0.6)
     for trial, layers in ((Trial("dropedge", keep_prob=0.25), 2), (Trial("original"), 2), (nested, 3)):
         Batch(task, Architecture(layers=layers, hidden=8), [trial], [0], Course(epochs=1))
     assert [width for _, width in told] == [8, 8, 8]
-    assert np.allclose([share for share, _ in told], [0.25, 1.0, 0.4])
+    for (shares, _), expected in zip(told, ([0.25], [1.0], [0.2, 0.4, 0.6]), strict=True):
+        assert np.allclose(shares, expected)
+
+
+# -- room for a number of edges that is known beforehand ----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(NORMALIZATIONS) - {"spectral"}))
+def test_missing_edges_change_no_bit(name, device):
+    graph = LARGER["plain"].to(device)
+    prob, x = rates(graph.to("cpu")).to(device), normal(graph.num_nodes, 20).to(device)
+    for keep in masks(graph.to("cpu")):
+        for settings in ({}, {"unbiased": prob}):
+            arguments = {"normalization": name, **settings}
+            exact = compact_operator(graph, keep.to(device), **arguments)
+            for capacity in (int(keep.sum()), int(keep.sum()) + 1, graph.num_edges + 7):
+                roomy = compact_operator(graph, keep.to(device), **arguments, capacity=capacity)
+                entries = exact.pattern.num_entries
+                assert roomy.pattern.num_entries == 2 * capacity + graph.num_nodes
+                assert torch.equal(roomy.pattern.crow, exact.pattern.crow)
+                assert torch.equal(roomy.pattern.col[:entries], exact.pattern.col)
+                assert torch.equal(roomy.values[:entries], exact.values)
+                assert not roomy.values[entries:].any()
+                for ours, theirs in zip(product_and_gradient(roomy, x), product_and_gradient(exact, x), strict=True):
+                    assert torch.equal(ours, theirs)
+
+
+def test_more_edges_than_there_is_room_for_are_never_cut_in_silence(device):
+    graph = LARGER["plain"].to(device)
+    keep = some(graph.to("cpu")).to(device)
+    shift = compact_operator(graph, keep, capacity=int(keep.sum()) - 1)
+    assert (shift @ torch.ones(graph.num_nodes, 1, device=device)).isnan().any()
 
 
 # -- what does not fall with the edges: blocks that stay in the cache ----------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import ceil, inf
 
 import torch
 from torch import Tensor
@@ -14,9 +15,10 @@ from tadropedge.nn.layers import Operator, Sparse
 from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
 DENSE_NODES = 128  # below this a dense batched product beats a sparse one
-# A subgraph gets a pattern of its own where a product is spared this many numbers: that pays for building it and, on a
-# GPU, for launching every kernel of an epoch, which can then not be recorded.
-WORTH_COMPACTING = {"cpu": 2**24, "cuda": 2**30}
+# A subgraph gets a pattern of its own where a product is spared this many numbers, which pays for building it.
+WORTH_COMPACTING = {"cpu": 2**24, "cuda": 2**27}
+RECORDED = ("cuda",)  # where epochs are recorded, so that the number of kept edges cannot be read
+DEVIATIONS = 10  # above the mean number of kept edges: there is room for that many, and no mask has more
 
 
 class Operators:
@@ -29,23 +31,24 @@ class Operators:
             for name in sorted(set(normalizations))
         }
         self.compact = False
+        self.capacity: int | None = None
 
-    def expect(self, share: float, width: int) -> None:
-        """Decide by the ``share`` of the edges that masks keep on average, and the ``width`` of the signals.
+    def expect(self, shares: Sequence[float], width: int) -> None:
+        """Decide by the shares of the edges that masks keep on average, and the ``width`` of the signals.
 
         A single training on a large graph that drops many edges is better off with operators of the kept edges alone.
         A batch is not: the masks of its trials differ, and one pattern serves all.
         """
-        spared = (1 - share) * 2 * self.graph.num_edges * width
-        self.compact = self.trials == 1 and spared >= WORTH_COMPACTING.get(self.graph.device.type, 2**30)
+        edges, device = self.graph.num_edges, self.graph.device.type
+        spared = (1 - sum(shares) / len(shares)) * 2 * edges * width
+        self.compact = self.trials == 1 and spared >= WORTH_COMPACTING.get(device, inf)
+        most = max(shares) * edges
+        self.capacity = min(edges, ceil(most + DEVIATIONS * most**0.5) + 64) if device in RECORDED else None
 
     @property
     def recordable(self) -> bool:
-        """Whether nothing is read on the host, so that a CUDA graph can record it.
-
-        The largest eigenvalue of ``spectral`` is, and so is the number of kept edges where they get their own pattern.
-        """
-        return "spectral" not in self.rows and not self.compact
+        """False with ``spectral``: its largest eigenvalue is found on the host, which a CUDA graph cannot record."""
+        return "spectral" not in self.rows
 
     @cached_property
     def whole(self) -> Operator:
@@ -82,8 +85,8 @@ class Operators:
 
     def _compact(self, keep: Tensor, factors: Tensor | None) -> ShiftOperator:
         if factors is not None:
-            return compact_reweighted(self._whole, keep, factors[0])
-        shift = compact_operator(self.graph, keep, normalization=next(iter(self.rows)))
+            return compact_reweighted(self._whole, keep, factors[0], self.capacity)
+        shift = compact_operator(self.graph, keep, normalization=next(iter(self.rows)), capacity=self.capacity)
         return shift.with_values(shift.values[None], shift.symmetric)
 
     def _operator(self, shift: ShiftOperator) -> Operator:

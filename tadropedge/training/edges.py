@@ -154,9 +154,10 @@ class EdgeCoins:
             raise TadropedgeError(f"{trial.method}: {error}") from None
 
     @property
-    def share(self) -> float:
-        """The share of the edges that is kept on average."""
-        return 1.0 if self.rows is None or not self.rows.numel() else float(self.rows.mean())
+    def shares(self) -> list[float]:
+        """The share of the edges that is kept on average: one for all layers, or one per layer with ``nested``."""
+        found: list[float] = [1.0] if self.rows is None or not self.rows.numel() else self.rows.mean((1, 2)).tolist()
+        return found
 
     def keeps(self, epoch: Tensor) -> list[Tensor | None]:
         """The kept edges of every subgraph of an epoch, each ``[T, M]``. None: all edges, in every trial."""
