@@ -100,8 +100,9 @@ class Indexed(Gcn):
         return x
 
 
-def pyg_step(dataset: Dataset, ratio: float, way: str) -> Callable[[], object]:
-    """One training step with PyTorch Geometric."""
+def pyg_step(dataset: Dataset, ratio: float, way: str) -> Callable[[], Tensor]:
+    """One training step with PyTorch Geometric; it returns the loss."""
+    torch.manual_seed(0)
     pairs, nodes = dataset.graph.pairs, dataset.graph.num_nodes
     edge_index = torch.cat((pairs, pairs.flip(0)), dim=1)
     train, labels = dataset.split.train, dataset.labels[dataset.split.train]
@@ -119,12 +120,13 @@ def pyg_step(dataset: Dataset, ratio: float, way: str) -> Callable[[], object]:
         index, order = index.sort_by("row")
         return index, values[order]
 
-    def step() -> None:
+    def step() -> Tensor:
         optimizer.zero_grad()
         kept, _ = dropout_edge(edge_index, p=1 - ratio, force_undirected=True)
         loss = F.cross_entropy(model(dataset.features, operator(kept))[train], labels)
         loss.backward()
         optimizer.step()
+        return loss.detach()
 
     return step
 
