@@ -47,7 +47,8 @@ FIRST = 0xBF58476D1CE4E5B9
 SECOND = 0x94D049BB133111EB
 COIN_BYTES = 17  # a word, a probability and the answer
 BLOCK = 2**17  # coins that are tossed together on a CPU: they stay in its cache
-ORDER_BYTES = 100  # the same where edges are put in order and trees grown
+ORDER_BYTES = 40  # the same where edges are put in order
+FOREST_BYTES = 80  # the same for an edge or a node where forests grow
 STREAMS = {"multiplier": 1, "offset": 2}
 FOREST = 1_000_000  # the forest of layer l has the stream FOREST + l; coins, dropout and networks stay far below
 SLACK = 1e-7  # what rounding may take from a sum of probabilities, those of float32 included
@@ -106,22 +107,24 @@ def sample_edges(
         pairs = check_length("pairs", pairs, prob.shape[-1], "probability")
         check_device("pairs", pairs, prob.device, "prob")
         words = node_pair_words(pairs)
-    forest = None if connected is None else _checked_plan(connected, prob)
-    if forest is None and not exact:
+    if connected is None and not exact:
         multiplier, offset = _keys(seed, epoch, prob)
         rows = len(multiplier) if isinstance(multiplier, Tensor) else prob.numel() // max(1, prob.shape[-1])
         _check_room(rows, prob.shape[-1], prob.device)
         return toss(words, multiplier, offset, prob)
     seeds, number = _words(seed, epoch, prob)
-    _check_room(max(seeds.numel(), prob.numel() // max(1, prob.shape[-1])), prob.shape[-1], prob.device, ORDER_BYTES)
-    return draw(words, seeds, number, prob, forest=forest, exact=exact)
+    rows = max(seeds.numel(), prob.shape[0] if prob.dim() == 2 else 1)
+    _check_room(rows, prob.shape[-1], prob.device, ORDER_BYTES)
+    forest = None if connected is None else _checked_plan(connected, prob.detach(), rows)
+    return draw(words, seeds, number, prob.detach(), forest=forest, exact=exact)
 
 
-def _checked_plan(connected: Graph, prob: Tensor) -> ForestPlan:
-    """The plan of the graph whose edges ``prob`` is about, after checking that a forest can be afforded."""
+def _checked_plan(connected: Graph, prob: Tensor, rows: int) -> ForestPlan:
+    """The plan of the graph whose edges ``prob`` is about, after checking that its forests can be afforded."""
     graph = check_kind("connected", connected, Graph)
     check_length("prob", prob, graph.num_edges, "edge of the graph in connected")
     check_device("connected", graph.pairs, prob.device, "prob")
+    _check_room(rows, graph.num_edges + graph.num_nodes, prob.device, FOREST_BYTES)
     plan = ForestPlan.of(graph)
     check_connected(plan, prob)
     return plan
@@ -218,10 +221,9 @@ def draw(
     trees = None
     if forest is not None:
         trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
-    if exact:
-        return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
-    assert trees is not None
-    return toss_around(trees, words, seeds, epoch, prob, layer=layer)
+        if not exact:
+            return toss_around(trees, words, seeds, epoch, prob, layer=layer)
+    return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
 
 
 def draw_forest(
@@ -244,7 +246,11 @@ def draw_forest(
 
 
 def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, *, layer: int = 0) -> Tensor:
-    """Keep the forest ``trees [..., M]``, and every other edge with probability c · p, so that Σ p are expected."""
+    """Keep the forest ``trees [..., M]``, and every other edge with probability c · p, so that Σ p are expected.
+
+    c does not fall when a probability rises. So masks of one forest and one ``layer`` are nested where the
+    probabilities are.
+    """
     units, one = fixed_point(prob)
     total = units.sum(dim=-1, keepdim=True)
     rest = total - torch.where(trees, units, 0).sum(dim=-1, keepdim=True)

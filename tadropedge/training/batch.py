@@ -118,9 +118,8 @@ class Batch:
     def run_epoch(self, evaluate: bool = True) -> None:
         """Toss coins, learn, evaluate, keep the best."""
         keeps = self.coins.keeps(self.epoch)
-        factors = self.coins.factors(keeps)
         ranks = None if self.batch_size is None else self._ranks()
-        losses = [self._learn(self._nodes(ranks, number), keeps, factors) for number in range(self.steps)]
+        losses = [self._learn(self._nodes(ranks, number), keeps) for number in range(self.steps)]
         train_loss, *deciding = torch.stack(losses).mean(dim=0)
         with torch.no_grad():
             self.record.trained(self.epoch, train_loss)
@@ -130,7 +129,7 @@ class Batch:
                 self.record.evaluated(self.epoch, logits, self.looking, *deciding)
             self.epoch += 1
 
-    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None], factors: Sequence[Tensor] | None) -> Tensor:
+    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
         """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
         seen = self.learning
         step = TrainingStep(
@@ -140,7 +139,7 @@ class Batch:
             draws=self.draws,
             noise=self.noise,
             epoch=self.epoch,
-            factors=factors,
+            factors=self.coins.factors(keeps),
             inside=self.coins.inside,
         )
         answer: Any = self.network.training(self.state, step)  # a user's own network may return anything

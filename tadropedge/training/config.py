@@ -67,8 +67,9 @@ class Trial:
 
     ``keep_ratio``, if given, replaces ``keep_prob``: p is solved for, so that the expected kept share is met.
     ``gamma=None`` is the knee of the scores, ``sensitivity`` the c of DropSens, ``keep_last`` the keep probability (or
-    ratio) of the last layer with the option ``nested``, ``batch_size=None`` the network's own. ``split`` is a place in
-    the list of splits that the trainer is given. ``settings`` belong to the network, which checks them.
+    ratio) of the last layer with the option ``nested``: the rates of the layers run linearly from the first to the
+    last, by default 1. ``batch_size=None`` is the network's own. ``split`` is a place in the list of splits that the
+    trainer is given. ``settings`` belong to the network, which checks them.
 
     >>> Trial.of("cdf", dropout=0.3, batch_norm=True).settings
     {'batch_norm': True}

@@ -29,6 +29,7 @@ from tadropedge.graph import Graph
 from tadropedge.method import SENSITIVITY, Method
 from tadropedge.nn.network import Network
 from tadropedge.sampling import (
+    ORDER_BYTES,
     check_connected,
     draw,
     draw_forest,
@@ -46,6 +47,7 @@ from tadropedge.training.config import Trial
 from tadropedge.training.task import Task
 
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
+LEAST = 2.0**-53  # below it, no coin is ever kept
 
 
 def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor:
@@ -108,6 +110,24 @@ def falls(trial: Trial) -> bool:
     return "nested" in Method.of(trial.method).options and first > last
 
 
+def option_bytes(method: Method, layers: int, edges: int, entries: int) -> int:
+    """About how many bytes the options of a method add to one training of ``layers`` layers.
+
+    Without options there are none: what masks alone need is part of the network's footprint.
+
+    >>> option_bytes(Method.of("cdf"), 2, 1000, 3000), option_bytes(Method.of("cdf:unbiased"), 2, 1000, 3000)
+    (0, 20000)
+    """
+    need, drawn = 0, layers if "nested" in method.options else 1
+    if "nested" in method.options:
+        need += drawn * (9 * edges + 4 * entries)  # probabilities, masks and operators
+    if "unbiased" in method.options:
+        need += drawn * 8 * edges + 4 * entries  # one over the probabilities, the factors, and the whole operator
+    if "connected" in method.options or "exact" in method.options:
+        need += ORDER_BYTES * edges
+    return need
+
+
 class EdgeCoins:
     """The edges that each trial keeps in an epoch, without moving values to the host.
 
@@ -144,9 +164,8 @@ class EdgeCoins:
         """Refuse probabilities with which the options of a trial cannot be met."""
         try:
             if "unbiased" in self.options:
-                small = (1 / rows.to(torch.float32)).isinf()  # it will be a factor in float32
-                wrong = small if inside is None else small & inside
-                check_positive_probability("unbiased", torch.where(wrong, 0.0, rows))
+                never = rows < LEAST if inside is None else (rows < LEAST) & inside
+                check_positive_probability("unbiased", torch.where(never, 0.0, rows))
             if self.forest is not None:
                 for row in rows:
                     check_connected(self.forest, row, inside)
@@ -205,7 +224,8 @@ class EdgeCoins:
         if "exact" in self.options:
             masks: list[Tensor] = []
             for row in rows:
-                masks.append(smallest(order_of(*at, row, 0), row, masks[-1] if masks else trees))
+                first = masks[-1] if masks else trees
+                masks.append(smallest(order_of(*at, row, 0), row, first, fixed=self.fixed))
             return masks
         if trees is not None:
             masks = [toss_around(trees, *at, row) for row in rows]

@@ -28,7 +28,8 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials that differ in structure (network, shared settings, mini-batches) are trained one group after the other.
+    Trials that differ in structure (network, shared settings, mini-batches, options) are trained one group after the
+    other. Evaluation is on the whole graph, whatever the options.
     ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
     """
     where = [trial.split for trial in trials] if split_places is None else split_places
