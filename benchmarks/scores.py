@@ -159,10 +159,8 @@ def large(edges: int, device: str, folder: Path, scores: tuple[str, ...]) -> lis
         answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         row = {"graph": "power-law", "nodes": graph.num_nodes, "edges": graph.num_edges, "largest_degree": hub}
         rows.append(row | {"device": device} | json.loads(answer.splitlines()[-1]))
-        print(
-            f"{score:20s} {rows[-1]['seconds']:8.2f} s {rows[-1]['cpu_seconds']:8.2f} s of work {rows[-1]['peak'] / 1e9:6.2f} GB",
-            flush=True,
-        )
+        took, worked, peak = (rows[-1][key] for key in ("seconds", "cpu_seconds", "peak"))
+        print(f"{score:20s} {took:8.2f} s {worked:8.2f} s of work {peak / 1e9:6.2f} GB", flush=True)
     file.unlink()
     return rows
 
