@@ -2,18 +2,21 @@
 
 ========================================  ====================================================================
 ``original``                              nothing is dropped
-``dropedge``                              every edge is dropped with the same probability
-``[inverse-][SCORE-]RULE``                edges are dropped by score; without SCORE it is aggregate resistance
+``auto``                                  score, rule, options and budget are found by the search
+``dropedge[:OPTION…]``                    every edge is dropped with the same probability
+``dropsens[:OPTION…]``                    edges are dropped by the degrees of their ends
+``[inverse-][SCORE-]RULE[:OPTION…]``      edges are dropped by score; without SCORE it is aggregate resistance
 ``NETWORK`` or ``NETWORK+METHOD``         another network instead of the backbone of the comparison
 ========================================  ====================================================================
 
-SCORE, RULE and NETWORK are the names in :mod:`tadropedge.registry`, including those that you add.
+SCORE, RULE and NETWORK are the names in :mod:`tadropedge.registry`, including those that you add. An OPTION is a name
+in :data:`OPTIONS`; several are written one after the other, as in ``degree-proportional:connected:nested``.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tadropedge.checks import check_flag, check_text, settle
@@ -22,17 +25,36 @@ from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
 PAPER_SCORE = "aggregate"  # the score of a rule that names none
 UNIFORM = "uniform"  # the rule of DropEdge, which has no score and no name of its own in the grammar
+SENSITIVITY = "dropsens"  # the rule by degree, which has no score
+AUTO = "auto"
+
+OPTIONS = {
+    "unbiased": "degrees of the whole graph, and kept entries divided by their keep probability",
+    "connected": "every subgraph contains a spanning forest of the graph",
+    "nested": "keep rates that rise or fall with the layer, by one coin",
+    "exact": "the expected number of edges is kept exactly, not on average",
+}
+EXCLUSIVE = {
+    ("unbiased", "connected"): "a spanning forest is kept whatever the keep probabilities of its edges, so dividing by "
+    "them would not be unbiased",
+    (
+        "unbiased",
+        "exact",
+    ): "with a fixed number of edges, each is kept with only about its keep probability, so dividing "
+    "by it would not be unbiased",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A way to train: ``score`` and ``strategy`` say which edges are dropped, ``network`` what is trained.
+    """A way to train: ``score``, ``strategy`` and ``options`` say which edges are dropped, ``network`` what is trained.
 
-    Without a ``strategy`` nothing is dropped, without a ``score`` all edges are treated the same, and without a
-    ``network`` it is the backbone of the comparison.
+    Without a ``strategy`` nothing is dropped, without a ``score`` it is not one that decides, and without a ``network``
+    it is the backbone of the comparison. ``auto`` leaves all but the network to the search.
 
-    >>> Method.of("effective-cdf")
-    Method(name='effective-cdf', score='effective', strategy='cdf', inverse=False, network=None)
+    >>> Method.of("effective-cdf:unbiased")
+    Method(name='effective-cdf:unbiased', score='effective', strategy='cdf', inverse=False, options=('unbiased',), \
+network=None, auto=False)
     >>> Method.of("graphsage+inverse-cdf").reference
     'graphsage+dropedge'
     """
@@ -41,64 +63,104 @@ class Method:
     score: str | None = None
     strategy: str | None = None
     inverse: bool = False
+    options: tuple[str, ...] = ()
     network: str | None = None
+    auto: bool = False
 
     def __post_init__(self) -> None:
         check_text("name", self.name)
         for name, registry in (("score", SCORES), ("strategy", STRATEGIES), ("network", NETWORKS)):
             if getattr(self, name) is not None:
                 lookup(name, getattr(self, name), dict.fromkeys(registry))  # without importing it
-        settle(self, inverse=check_flag("inverse", self.inverse))
+        settle(self, inverse=check_flag("inverse", self.inverse), auto=check_flag("auto", self.auto))
+        settle(self, options=check_options(self.options, self.name))
+        if self.options and self.strategy is None:
+            raise TadropedgeError(f"{self.name!r} drops no edges, so that it has no options")
 
     @classmethod
     def of(cls, name: str) -> Method:
         """Look a method up by its name.
 
-        >>> Method.of("effective-inverse-cdf").name  # another way to write it
-        'inverse-effective-cdf'
-        >>> Method.of("cfd")
+        >>> Method.of("effective-inverse-cdf:nested:connected").name  # another way to write it
+        'inverse-effective-cdf:connected:nested'
+        >>> Method.of("cdf:unbiased:connected")
         Traceback (most recent call last):
-        tadropedge.errors.TadropedgeError: unknown method 'cfd'; choose from original, dropedge, \
-[inverse-][SCORE-]RULE or NETWORK[+METHOD], with SCORE from aggregate, effective, RULE from cutoff, division, cdf and \
-NETWORK from gcn, jknet, incepgcn, gcnn, graphsage, fastgcn, as-gcn, neuralsparse, ptdnet (did you mean 'cdf'?)
+        tadropedge.errors.TadropedgeError: 'cdf:unbiased:connected': unbiased and connected exclude each other: a \
+spanning forest is kept whatever the keep probabilities of its edges, so dividing by them would not be unbiased
         """
         front, plus, rest = name.partition("+") if isinstance(name, str) else ("", "", "")
         if front in NETWORKS and not plus:
             return cls(name=name, network=name)
-        dropping = _dropping(rest if plus else front)
-        if dropping is None or (plus and front not in NETWORKS):
+        dropping, *options = (rest if plus else front).split(":")
+        found = _dropping(dropping)
+        if found is None or (plus and front not in NETWORKS):
             raise TadropedgeError(_unknown(name))
+        if options:
+            ordered = check_options(options, name)
+            found = replace(found, name=":".join((found.name, *ordered)), options=ordered)
         if not plus:
-            return dropping
-        if dropping.strategy is not None and not NETWORKS[front].drops:
+            return found
+        network = NETWORKS[front]
+        if (found.auto or found.strategy is not None) and not network.drops:
             raise TadropedgeError(
                 f"{front} chooses its edges itself and cannot be combined with edge dropping: {name!r}"
             )
-        return replace(dropping, name=f"{front}+{dropping.name}", network=front)
+        return replace(found, name=f"{front}+{found.name}", network=front)
 
     @property
     def adaptive(self) -> bool:
-        """Whether edges are treated differently, so that there is a reference to compare with."""
-        return self.score is not None
+        """Whether it is more than DropEdge, so that DropEdge is a reference to compare it with."""
+        return self.auto or (self.strategy is not None and (self.strategy != UNIFORM or bool(self.options)))
 
     @property
     def reference(self) -> str:
         """The same network with uniform dropping, which a score is compared with."""
         return "dropedge" if self.network is None else f"{self.network}+dropedge"
 
+    @property
+    def dropping(self) -> str:
+        """The name without the network.
+
+        >>> Method.of("graphsage+effective-cdf:nested").dropping, Method.of("graphsage").dropping
+        ('effective-cdf:nested', 'original')
+        """
+        if self.network is None:
+            return self.name
+        return self.name.partition("+")[2] or "original"
+
+
+def check_options(options: object, name: str) -> tuple[str, ...]:
+    """Return options in their printed order; refuse unknown, repeated and contradicting ones.
+
+    >>> check_options(["nested", "exact"], "dropedge:nested:exact")
+    ('nested', 'exact')
+    """
+    given = list(options) if isinstance(options, Sequence) and not isinstance(options, str) else [options]
+    for option in given:
+        try:
+            lookup("option", option, OPTIONS)
+        except TadropedgeError as error:
+            raise TadropedgeError(f"{name!r}: {error}") from error
+        if given.count(option) > 1:
+            raise TadropedgeError(f"{name!r} names the option {option!r} more than once")
+    for (one, other), why in EXCLUSIVE.items():
+        if one in given and other in given:
+            raise TadropedgeError(f"{name!r}: {one} and {other} exclude each other: {why}")
+    return tuple(option for option in OPTIONS if option in given)
+
 
 def rules() -> list[str]:
     """The rules that turn scores into probabilities."""
-    return [name for name in STRATEGIES if name != UNIFORM]
+    return [name for name in STRATEGIES if name not in (UNIFORM, SENSITIVITY)]
 
 
 def droppings() -> Iterator[str]:
-    """Every name without a network, as it is printed.
+    """Every name without a network and without options, as it is printed.
 
-    >>> list(droppings())[:5]
-    ['original', 'dropedge', 'cutoff', 'inverse-cutoff', 'division']
+    >>> list(droppings())[:7]
+    ['original', 'dropedge', 'dropsens', 'auto', 'cutoff', 'inverse-cutoff', 'division']
     """
-    yield from ("original", "dropedge")
+    yield from ("original", "dropedge", SENSITIVITY, AUTO)
     for score in SCORES:
         front = "" if score == PAPER_SCORE else f"{score}-"
         for rule in rules():
@@ -106,11 +168,10 @@ def droppings() -> Iterator[str]:
 
 
 def _dropping(name: str) -> Method | None:
-    """What a name without a network means."""
-    if name == "original":
-        return Method(name=name)
-    if name == "dropedge":
-        return Method(name=name, strategy=UNIFORM)
+    """What a name without a network and without options means."""
+    without_score = {"original": None, "dropedge": UNIFORM, SENSITIVITY: SENSITIVITY, AUTO: None}
+    if name in without_score:
+        return Method(name=name, strategy=without_score[name], auto=name == AUTO)
     for score in SCORES:
         for rule in rules():
             plain = rule if score == PAPER_SCORE else f"{score}-{rule}"
@@ -121,11 +182,23 @@ def _dropping(name: str) -> Method | None:
     return None
 
 
-def _unknown(name: object) -> str:
-    close = difflib.get_close_matches(name, [*droppings(), *NETWORKS], n=1) if isinstance(name, str) else []
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
+def grammar() -> str:
+    """What a method may be called, in one line.
+
+    >>> grammar().split(";")[0]
+    'original, auto, dropedge[:OPTION], dropsens[:OPTION], [inverse-][SCORE-]RULE[:OPTION] or NETWORK[+METHOD]'
+    """
     return (
-        f"unknown method {show(name, typed=False)}; choose from original, dropedge, [inverse-][SCORE-]RULE or "
-        f"NETWORK[+METHOD], with SCORE from {', '.join(SCORES)}, RULE from {', '.join(rules())} and NETWORK from "
-        f"{', '.join(NETWORKS)}{hint}"
+        "original, auto, dropedge[:OPTION], dropsens[:OPTION], [inverse-][SCORE-]RULE[:OPTION] or NETWORK[+METHOD]; "
+        f"SCORE: {', '.join(SCORES)}; RULE: {', '.join(rules())}; OPTION: {', '.join(OPTIONS)}; "
+        f"NETWORK: {', '.join(NETWORKS)}"
     )
+
+
+def _unknown(name: object) -> str:
+    hint = ""
+    if isinstance(name, str):
+        dropping, colon, options = name.partition(":")
+        close = difflib.get_close_matches(dropping, [*droppings(), *NETWORKS], n=1)
+        hint = f" (did you mean {close[0] + colon + options!r}?)" if close else ""
+    return f"unknown method {show(name, typed=False)}; choose from {grammar()}{hint}"

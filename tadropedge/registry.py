@@ -27,12 +27,12 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # What an entry must be: how it is called, and with how many arguments besides settings of its own.
 SIGNATURES = {
     "score": ("score(graph, **settings) -> [M]", 1),
-    "strategy": ("rule(weights [M]) -> [M] or rule(weights [M], gamma) -> [M]", 1),
+    "strategy": ("rule(weights [M]) -> [M], with gamma or keep_ratio as further arguments where it needs them", 1),
     "dataset": ("load(seed, **options) -> Dataset", 0),
     "measure": ("measure(logits [T, N, C], labels [N], mask [T, N]) -> [T]", 3),
 }
 NETWORK_METHODS = ("completed", "shapes", "training", "evaluation")
-RESERVED = ("inverse", "original", "dropedge", "auto")  # words of the grammar of methods
+RESERVED = ("inverse", "original", "dropedge", "dropsens", "auto")  # words of the grammar of methods
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
@@ -112,6 +112,8 @@ STRATEGIES: Registry[Callable[..., Tensor]] = Registry(
         "cutoff": "tadropedge.strategies:cutoff",
         "division": "tadropedge.strategies:division",
         "cdf": "tadropedge.strategies:cdf",
+        "proportional": "tadropedge.strategies:proportional",
+        "dropsens": "tadropedge.strategies:dropsens",
     },
 )
 

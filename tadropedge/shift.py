@@ -9,7 +9,7 @@ import torch
 from scipy.linalg import eigvalsh_tridiagonal
 from torch import Tensor
 
-from tadropedge.checks import check_device, check_flag, check_length, check_tensor
+from tadropedge.checks import check_device, check_flag, check_length, check_probability, check_tensor
 from tadropedge.errors import ConvergenceError, TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import LARGE, check_memory, within_memory
@@ -112,6 +112,7 @@ def shift_operator(
     *,
     normalization: str = "gcn",
     dtype: torch.dtype = torch.float32,
+    unbiased: Tensor | None = None,
 ) -> ShiftOperator:
     """The shift operator of the graph, or of the subgraphs given by ``keep``.
 
@@ -132,12 +133,25 @@ def shift_operator(
     ========================  ==========================================
 
     A node that lost all its edges has only its diagonal entry, 1 where the formula adds I, else 0; never NaN.
+
+    ``unbiased`` are the keep probabilities ``[..., M]`` by which ``keep`` was drawn. With them, degrees are those of
+    the whole graph and kept entries are divided by their probability, so that the mean of S_t over all draws is S; the
+    diagonal is that of S.
+
+    >>> graph = Graph.from_edge_index([[0, 1], [1, 2]])
+    >>> prob = torch.tensor([0.5, 0.8])
+    >>> thinned = shift_operator(graph, torch.tensor([True, False]), unbiased=prob)
+    >>> thinned.to_dense().div(shift_operator(graph).to_dense()).nan_to_num().tolist()
+    [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     if not isinstance(graph, Graph):
         raise TadropedgeError(f"expected a tadropedge.Graph, got {show(graph)}")
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
     if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
         raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
+    if unbiased is not None:
+        whole = shift_operator(graph, normalization=normalization, dtype=dtype)
+        return whole if keep is None else reweighted(whole, _kept_over(graph, keep, unbiased, dtype))
     pattern = graph.pattern
     kept = _kept(graph, keep, dtype)
     edges, diagonal = normalize(kept, pattern)
@@ -145,6 +159,48 @@ def shift_operator(
     source = pattern.pair_source if symmetric else pattern.source
     values = torch.cat((edges, diagonal), dim=-1).index_select(-1, source)
     return ShiftOperator(pattern, values, symmetric)
+
+
+def reweighted(whole: ShiftOperator, factors: Tensor) -> ShiftOperator:
+    """The entries of each edge times its factor, ``[..., M]`` or ``[..., 2 M]`` as in a mask; the diagonal as it is."""
+    pattern = whole.pattern
+    ones = factors.new_ones((*factors.shape[:-1], pattern.num_nodes))
+    same = factors.shape[-1] == pattern.num_pairs
+    places = pattern.pair_source if same else pattern.source
+    values = torch.cat((factors, ones), dim=-1).index_select(-1, places) * whole.values
+    return ShiftOperator(pattern, values, whole.symmetric and same)
+
+
+def _kept_over(graph: Graph, keep: Tensor, prob: object, dtype: torch.dtype) -> Tensor:
+    """What is kept, divided by its keep probability; refused where that is 0."""
+    kept = check_keep(graph, keep)
+    found = check_tensor("unbiased", prob)
+    if found.dim() < 1 or found.shape[-1] != graph.num_edges:
+        raise TadropedgeError(
+            f"unbiased must be the keep probabilities [..., {graph.num_edges}], got shape {list(found.shape)}"
+        )
+    check_device("unbiased", found, graph.device, "the graph")
+    found = check_positive_probability("unbiased", found)
+    if kept.shape[-1] != graph.num_edges:
+        found = torch.cat((found, found), dim=-1)
+    try:
+        torch.broadcast_shapes(kept.shape, found.shape)
+    except RuntimeError:
+        raise TadropedgeError(
+            f"unbiased has shape {list(found.shape)}, which does not fit keep of shape {list(kept.shape)}"
+        ) from None
+    return kept.to(dtype) / found.to(dtype)
+
+
+def check_positive_probability(name: str, prob: Tensor) -> Tensor:
+    """Return keep probabilities that can be divided by."""
+    prob = check_probability(name, prob)
+    if not bool((prob > 0).all()):
+        raise TadropedgeError(
+            f"{name} needs keep probabilities above 0, got 0: an edge that is never kept cannot be made up for by "
+            "dividing; use a larger budget, or a rule or score that gives every edge a chance"
+        )
+    return prob
 
 
 def _kept(graph: Graph, keep: Tensor | None, dtype: torch.dtype) -> Tensor:

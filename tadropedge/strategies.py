@@ -1,7 +1,8 @@
 """Phase III, the probabilities: from edge scores to the probability of keeping each edge.
 
-The probability is always ``p + (1 − p) · s``. A strategy is a short function from edge scores (here ``weights``) to s
+The probability is ``p + (1 − p) · s``. A strategy is a short function from edge scores (here ``weights``) to s
 in [0, 1], one value per edge: 0 for edges kept with the default probability p, 1 for edges that are always kept.
+Where a share of kept edges is asked for, p is solved for; a strategy that takes ``keep_ratio`` meets it by itself.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tadropedge.checks import ask, check_flag, check_function, check_numbers, check_probability, is_plain
+from tadropedge.checks import ask, check_flag, check_function, check_number, check_numbers, check_probability, is_plain
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.graph import Graph
 from tadropedge.registry import STRATEGIES
+from tadropedge.sensitivity import SENSITIVITY, dropped, dropped_at
 
 Score = Callable[..., Tensor]
 Numbers = float | Sequence[float] | Tensor
 
-RULE = "rule(weights [M]) -> [M] or rule(weights [M], gamma) -> [M], with scores in [0, 1]"
+RULE = "rule(weights [M]) -> [M], with scores in [0, 1], and gamma or keep_ratio as arguments where it needs them"
+HALF = 0.5  # the mean of what is added to p, where p is given to the proportional rule
 
 
 def uniform(weights: Tensor) -> Tensor:
@@ -53,17 +57,70 @@ def cdf(weights: Tensor) -> Tensor:
     return torch.searchsorted(ascending, weights, right=True).to(weights.dtype) / weights.shape[0]
 
 
-INVERSES: dict[str, Score] = {"cutoff": inverse_cutoff}  # where it is not simply 1 − score
+def proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
+    """min(1, c · ω), with c such that the mean is ``keep_ratio``: any budget can be met.
+
+    Once every edge of positive weight is certain, those of weight 0 share what is left equally. ``keep_ratio`` is a
+    number or a column ``[T, 1]``. Cost: one sort.
+
+    >>> proportional(torch.tensor([0.0, 1.0, 2.0, 5.0]), torch.tensor(0.5)).tolist()
+    [0.0, 0.3333333333333333, 0.6666666666666666, 1.0]
+    >>> proportional(torch.tensor([0.0, 0.0, 2.0, 5.0]), torch.tensor(0.75)).tolist()
+    [0.5, 0.5, 1.0, 1.0]
+    """
+    # Solved on the CPU, where sums do not depend on the device; c decides coins.
+    largest = float(weights.max())
+    scaled = weights.to(torch.float64).cpu() / (largest if largest > 0 else 1.0)
+    budget = keep_ratio.to(dtype=torch.float64, device="cpu") * len(scaled)  # expected number of kept edges
+    falling = scaled.sort(descending=True).values
+    positive = falling[falling > 0]
+    # With c = 1 / (the k-th largest), this many edges are kept; it grows with k.
+    after = positive.flip(0).cumsum(0).flip(0)  # the sum of the k-th largest and all smaller ones
+    reached = torch.arange(len(positive), dtype=torch.float64) + after / positive
+    reached = reached.cummax(0).values  # rounding must not disorder it
+    certain = torch.searchsorted(reached, budget.contiguous())  # edges whose probability is 1
+    rest = torch.cat((after, after.new_full((1,), torch.inf)))[certain]
+    factor = ((budget - certain) / rest).clamp_min(0.0).to(weights.device)
+    share = ((budget - len(positive)) / max(1, len(scaled) - len(positive))).clamp(0.0, 1.0).to(weights.device)
+    least = torch.cat((positive, positive.new_zeros(1)))[(certain - 1).clamp_min(0)]
+    surely = torch.where(certain > 0, least, torch.inf).to(weights.device)
+    scaled = scaled.to(weights.device)
+    likely = torch.where(scaled >= surely, 1.0, (factor * scaled).clamp_max(1.0))
+    return torch.where(scaled > 0, likely, share)
+
+
+def inverse_proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
+    """:func:`proportional` to (largest ω − ω)."""
+    return proportional(weights.max() - weights, keep_ratio)
+
+
+def dropsens(graph: Graph, keep_prob: float = 0.0, sensitivity: float = SENSITIVITY) -> Tensor:
+    """DropSens: the drop probability at which a node keeps the share ``sensitivity`` of what it feels of a neighbour.
+
+    See :mod:`tadropedge.sensitivity`. It looks at degrees instead of scores, so it takes the graph; no arc is dropped
+    with more than 1 − ``keep_prob``.
+
+    >>> dropsens(Graph.from_edge_index([[0, 0, 0], [1, 2, 3]]), sensitivity=0.5).round(decimals=4).tolist()
+    [0.4043, 0.4043, 0.4043]
+    """
+    return 1 - dropped(graph, sensitivity, 1 - keep_prob)
+
+
+INVERSES: dict[str, Score] = {  # where it is not simply 1 − score
+    "cutoff": inverse_cutoff,
+    "proportional": inverse_proportional,
+}
 
 
 def keep_probabilities(
-    weights: Tensor,
+    weights: Tensor | Graph,
     *,
     keep_prob: Numbers | None = None,
     keep_ratio: Numbers | None = None,
     strategy: str | Score = "cdf",
     gamma: Numbers | str = "auto",
     inverse: bool = False,
+    sensitivity: float = SENSITIVITY,
 ) -> Tensor:
     """The probability of keeping each edge, float64 ``[M]``.
 
@@ -71,8 +128,12 @@ def keep_probabilities(
     the expected share of kept edges, from which p is computed. Either may be a vector ``[T]``, and so may ``gamma``;
     the result is then ``[T, M]``.
 
-    * ``strategy``: ``"uniform"`` (DropEdge), ``"cutoff"``, ``"division"``, ``"cdf"``, or your own function from
-      ``weights [M]`` to scores in [0, 1] (with a parameter ``gamma`` if it needs one).
+    * ``strategy``: ``"uniform"`` (DropEdge), ``"cutoff"``, ``"division"``, ``"cdf"``, ``"proportional"``, or your own
+      function from ``weights [M]`` to scores in [0, 1], with a parameter ``gamma`` if it needs one. If it has a
+      parameter ``keep_ratio``, it returns probabilities of this mean instead.
+    * ``"proportional"``: min(1, c · weight), c solved for ``keep_ratio``, which may be anything from 0 to 1. With
+      ``keep_prob`` it is p + (1 − p) · min(1, c · weight), c such that the mean of the second factor is ½.
+    * ``"dropsens"`` looks at degrees: give the graph instead of ``weights``, and ``sensitivity``, its c.
     * ``gamma``: the threshold of cutoff and division; ``"auto"`` is the sudden rise, see :func:`auto_gamma`.
     * ``inverse=True``: Inverse-TADropEdge, which drops critical edges first.
 
@@ -83,15 +144,24 @@ def keep_probabilities(
     [0.5, 0.5, 1.0, 1.0]
     >>> keep_probabilities(weights, keep_ratio=0.7, strategy="cdf").mean().item()
     0.7
+    >>> keep_probabilities(weights, keep_ratio=0.28125, strategy="proportional").tolist()
+    [0.0, 0.041666666666666664, 0.08333333333333333, 1.0]
     >>> keep_probabilities(weights, keep_prob=0.5, strategy=lambda w: w / w.max()).tolist()
     [0.5, 0.515625, 0.53125, 1.0]
     """
-    weights = check_weights(weights)
-    score = scores(weights, strategy, gamma, inverse)
     if (keep_prob is None) == (keep_ratio is None):
+        if not isinstance(weights, Graph):
+            check_weights(weights)  # what is wrong with the first argument is said first
         raise TadropedgeError(
             f"give either keep_prob or keep_ratio, got keep_prob={keep_prob} and keep_ratio={keep_ratio}"
         )
+    if check_rule(strategy) is dropsens:
+        return _by_degree(weights, keep_prob, keep_ratio, sensitivity, inverse)
+    weights = check_weights(weights)  # type: ignore[arg-type]
+    if keep_ratio is not None and wants(check_rule(strategy), "keep_ratio"):
+        ratio = check_probability("keep_ratio", _numbers("keep_ratio", keep_ratio, weights))
+        return scores(weights, strategy, gamma, inverse, ratio)
+    score = scores(weights, strategy, gamma, inverse)
     if keep_prob is not None:
         p = check_probability("keep_prob", _numbers("keep_prob", keep_prob, weights))
     else:
@@ -102,8 +172,33 @@ def keep_probabilities(
     return p[..., None] + (1 - p[..., None]) * score
 
 
-def scores(weights: Tensor, strategy: str | Score, gamma: Numbers | str = "auto", inverse: bool = False) -> Tensor:
-    """The score in [0, 1] of every edge, ``[M]`` or, for a vector of γ, ``[T, M]``."""
+def _by_degree(
+    graph: object, keep_prob: Numbers | None, keep_ratio: Numbers | None, sensitivity: float, inverse: bool
+) -> Tensor:
+    """DropSens, whose cap is given by ``keep_prob`` or solved for ``keep_ratio``."""
+    if not isinstance(graph, Graph):
+        raise TadropedgeError(f"the strategy 'dropsens' looks at degrees: give it the Graph, got {show(graph)}")
+    if check_flag("inverse", inverse):
+        raise TadropedgeError("the strategy 'dropsens' has no inverse")
+    sensitivity = check_number("sensitivity", sensitivity, 0, 1)
+    check_weights(torch.ones(graph.num_edges))
+    name, value = ("keep_prob", keep_prob) if keep_ratio is None else ("keep_ratio", keep_ratio)
+    numbers = check_probability(name, _numbers(name, value, torch.ones(1)))
+    rows = [
+        dropsens(graph, one, sensitivity) if keep_ratio is None else 1 - dropped_at(graph, sensitivity, one)
+        for one in numbers.reshape(-1).tolist()
+    ]
+    return torch.stack(rows) if numbers.dim() else rows[0]
+
+
+def scores(
+    weights: Tensor,
+    strategy: str | Score,
+    gamma: Numbers | str = "auto",
+    inverse: bool = False,
+    keep_ratio: Tensor | None = None,
+) -> Tensor:
+    """The score in [0, 1] of every edge, ``[M]`` or, for a vector of γ or of ``keep_ratio``, ``[T, M]``."""
     rule = check_rule(strategy)
     flip = inverse = check_flag("inverse", inverse)
     if inverse and rule is uniform:
@@ -114,10 +209,14 @@ def scores(weights: Tensor, strategy: str | Score, gamma: Numbers | str = "auto"
     # Looked at even if it is not used, but the knee is not searched for nothing.
     threshold = torch.zeros(()) if isinstance(gamma, str) and gamma == "auto" and not wanted else _gamma(gamma, weights)
     settings = {"gamma": threshold[..., None]} if wanted else {}
+    if wants(rule, "keep_ratio"):
+        ratio = weights.new_tensor(HALF) if keep_ratio is None else keep_ratio
+        settings["keep_ratio"] = ratio[..., None] if not flip else 1 - ratio[..., None]
     what = f"the strategy {_called(strategy)!r}"
     score = ask(what, RULE, rule, weights, **settings)
     good = isinstance(score, Tensor) and is_plain(score) and score.shape[-1:] == weights.shape
-    if not good or score.dim() > 1 + (threshold.dim() if wanted else 0):
+    axes = max(value.dim() - 1 for value in settings.values()) if settings else 0
+    if not good or score.dim() > 1 + axes:
         got = f"a tensor of {score.dtype} and shape {list(score.shape)}" if isinstance(score, Tensor) else show(score)
         raise TadropedgeError(f"{what} must return one score for each of {weights.shape[0]} edges, got {got}")
     if score.device != weights.device:
@@ -139,16 +238,25 @@ def _called(strategy: object) -> object:
     return strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
 
 
+def wants(rule: Score, name: str) -> bool:
+    """Whether a rule has a parameter of this name.
+
+    >>> wants(proportional, "keep_ratio"), wants(cdf, "keep_ratio")
+    (True, False)
+    """
+    try:
+        return name in inspect.signature(rule).parameters
+    except ValueError:  # functions written in C have no signature
+        return False
+
+
 def wants_gamma(rule: Score) -> bool:
     """Whether a rule has the parameter ``gamma``.
 
     >>> wants_gamma(cutoff), wants_gamma(cdf)
     (True, False)
     """
-    try:
-        return "gamma" in inspect.signature(rule).parameters
-    except ValueError:  # functions written in C have no signature
-        return False
+    return wants(rule, "gamma")
 
 
 def auto_gamma(weights: Tensor) -> float:

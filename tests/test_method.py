@@ -59,7 +59,7 @@ def test_other_ways_to_write_a_name(written, printed):
      "inverse-dropedge", "gcn+", "+cdf", "gcn+gcn", "gcn+cdf+cdf", "nosuch-cdf", "cdf+gcn", None, 3, ["cdf"]],
 )  # fmt: skip
 def test_everything_else_is_answered_in_one_line(name):
-    with pytest.raises(TadropedgeError, match=r"unknown method .*; choose from original, dropedge, ") as caught:
+    with pytest.raises(TadropedgeError, match=r"unknown method .*; choose from original, auto, dropedge") as caught:
         Method.of(name)
     assert "\n" not in str(caught.value)
     assert repr(name) in str(caught.value)

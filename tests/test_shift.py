@@ -176,3 +176,39 @@ def test_bad_input(name):
     call, message = BAD[name]
     with pytest.raises(TadropedgeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_unbiased_operators_have_the_whole_one_as_their_mean(normalization, device):
+    """Over all 2^M subgraphs of a small graph, each with its probability."""
+    graph = Graph.from_edge_index([[0, 0, 1, 2, 3], [1, 2, 2, 3, 4]], None, [1.0, 2.0, 0.5, 1.0, 3.0]).to(device)
+    prob = torch.tensor([0.3, 1.0, 0.5, 0.05, 0.9], dtype=torch.float64, device=device)
+    masks = ((torch.arange(32, device=device)[:, None] >> torch.arange(5, device=device)) & 1).bool()
+    chance = torch.where(masks, prob, 1 - prob).prod(dim=1)
+    given = {"normalization": normalization, "dtype": torch.float64}
+    whole = shift_operator(graph, **given).to_dense()
+    thinned = shift_operator(graph, masks, unbiased=prob, **given)
+    mean = (chance[:, None, None] * thinned.to_dense()).sum(dim=0)
+    assert torch.allclose(mean, whole, atol=1e-12)
+    diagonal = thinned.to_dense().diagonal(dim1=-2, dim2=-1)
+    assert torch.equal(diagonal, whole.diagonal().expand_as(diagonal))
+    rows = shift_operator(graph, masks[:2], unbiased=prob.expand(2, -1), **given)
+    assert torch.equal(rows.values, thinned.values[:2])
+    both = torch.cat((masks, masks), dim=1)
+    assert torch.equal(shift_operator(graph, both, unbiased=prob, **given).to_dense(), thinned.to_dense())
+
+
+@pytest.mark.parametrize(
+    ("prob", "message"),
+    [
+        ([0.5, 0.0], "unbiased needs keep probabilities above 0, got 0"),
+        ([0.5, 1.5], r"unbiased must lie in \[0, 1\], got 1.5"),
+        ([0.5], r"unbiased must be the keep probabilities \[..., 2\], got shape \[1\]"),
+        ([[0.5, 0.5]] * 3, r"unbiased has shape \[3, 2\], which does not fit keep of shape \[2, 2\]"),
+        ([], "unbiased must be the keep probabilities"),
+    ],
+)
+def test_bad_probabilities_of_unbiased_operators(prob, message):
+    graph = Graph.from_edge_index([[0, 1], [1, 2]])
+    with pytest.raises(TadropedgeError, match=message):
+        shift_operator(graph, torch.ones(2, 2, dtype=torch.bool), unbiased=torch.tensor(prob))

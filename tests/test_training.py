@@ -231,7 +231,7 @@ def test_probabilities_of_every_method():
         if method.strategy is None:
             assert torch.equal(row, torch.ones_like(row))
             continue
-        chosen = scores[method.score or "aggregate"]
+        chosen = graph if method.strategy == "dropsens" else scores[method.score or "aggregate"]
         expected = keep_probabilities(chosen, keep_prob=0.3, strategy=method.strategy, inverse=method.inverse)
         assert torch.equal(row, expected)
     assert float(keep_row(graph, Trial.of("cdf", keep_ratio=0.8), scores).mean()) == pytest.approx(0.8)

@@ -16,15 +16,13 @@ from typer import Argument, Option
 
 from tadropedge.checks import check_integer, name_or_path
 from tadropedge.errors import TadropedgeError, lookup, show
-from tadropedge.registry import DATASETS, MEASURES, NETWORKS, SCORES, STRATEGIES
+from tadropedge.method import grammar
+from tadropedge.registry import DATASETS, MEASURES, NETWORKS
 
 if TYPE_CHECKING:
     from tadropedge.training.laboratory import Laboratory
 
-METHODS = (
-    f"original, dropedge, [inverse-][SCORE-]RULE or NETWORK[+METHOD]; scores: {', '.join(SCORES)}; rules: "
-    f"{', '.join(name for name in STRATEGIES if name != 'uniform')}; networks: {', '.join(NETWORKS)}"
-)
+METHODS = grammar()
 
 
 def load_plugins(modules: list[str] | None) -> list[str] | None:

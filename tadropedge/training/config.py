@@ -66,8 +66,9 @@ class Trial:
     """One training: its method, its hyper-parameters, its seed and its split.
 
     ``keep_ratio``, if given, replaces ``keep_prob``: p is solved for, so that the expected kept share is met.
-    ``gamma=None`` is the knee of the scores, ``batch_size=None`` the network's own. ``split`` is a place in the list of
-    splits that the trainer is given. ``settings`` belong to the network, which checks them.
+    ``gamma=None`` is the knee of the scores, ``sensitivity`` the c of DropSens, ``keep_last`` the keep probability (or
+    ratio) of the last layer with the option ``nested``, ``batch_size=None`` the network's own. ``split`` is a place in
+    the list of splits that the trainer is given. ``settings`` belong to the network, which checks them.
 
     >>> Trial.of("cdf", dropout=0.3, batch_norm=True).settings
     {'batch_norm': True}
@@ -81,6 +82,8 @@ class Trial:
     keep_prob: float = 0.7
     keep_ratio: float | None = None
     gamma: float | None = None
+    sensitivity: float | None = None
+    keep_last: float | None = None
     batch_size: int | None = None
     seed: int = 0
     split: int = 0
@@ -91,8 +94,8 @@ class Trial:
         check_table("settings", self.settings)
         if method.network is not None:
             NETWORKS[method.network].completed(method.network, self.settings)
-        for name in ("dropout", "keep_prob", "keep_ratio"):
-            if name != "keep_ratio" or self.keep_ratio is not None:
+        for name in ("dropout", "keep_prob", "keep_ratio", "sensitivity", "keep_last"):
+            if name in ("dropout", "keep_prob") or getattr(self, name) is not None:
                 settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
         check_positive("learning_rate", self.learning_rate)
         check_number("weight_decay", self.weight_decay, low=0)

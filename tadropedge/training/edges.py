@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
-from tadropedge.method import Method
+from tadropedge.method import SENSITIVITY, Method
 from tadropedge.sampling import key_tensor, pair_words, toss
+from tadropedge.sensitivity import SENSITIVITY as LEFT
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.config import Trial
 
@@ -20,13 +21,15 @@ def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor
     ones = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device)
     if method.strategy is None:
         return ones
+    weights = graph if method.strategy == SENSITIVITY else ones if method.score is None else scores[method.score]
     return keep_probabilities(
-        ones if method.score is None else scores[method.score],
+        weights,
         keep_prob=None if trial.keep_ratio is not None else trial.keep_prob,
         keep_ratio=trial.keep_ratio,
         strategy=method.strategy,
         gamma="auto" if trial.gamma is None else trial.gamma,
         inverse=method.inverse,
+        sensitivity=LEFT if trial.sensitivity is None else trial.sensitivity,
     )
 
 

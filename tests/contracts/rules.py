@@ -41,12 +41,14 @@ BAD_GAMMA = {
 class RuleContract:
     """Subclass it with the name of the rule and its formula for one edge, as printed in the paper.
 
-    ``wants_gamma``: whether there is a threshold; ``has_inverse``: whether critical edges can be dropped first.
+    ``wants_gamma``: whether there is a threshold; ``has_inverse``: whether critical edges can be dropped first;
+    ``any_budget``: whether every ``keep_ratio`` can be met, and is by probabilities that may lie below p.
     """
 
     strategy: str
     wants_gamma = False
     has_inverse = True
+    any_budget = False
 
     def score(self, weight: float, share: float) -> float:
         """The score of an edge of this ``weight``, where ``share`` of all edges have no larger one; γ is ``GAMMA``."""
@@ -95,7 +97,10 @@ class RuleContract:
         for inverse in self.turns:
             given = {"gamma": "auto", "inverse": inverse}
             least = float(self.prob(tensor, keep_prob=0.0, **given).mean())
-            if ratio > least - 1e-12:  # the end of the range itself, up to rounding
+            if self.any_budget:
+                prob = self.prob(tensor, keep_ratio=ratio, **given)
+                assert float(prob.mean()) == pytest.approx(ratio, abs=1e-9)
+            elif ratio > least - 1e-12:  # the end of the range itself, up to rounding
                 prob = self.prob(tensor, keep_ratio=ratio, **given)
                 assert float(prob.mean()) == pytest.approx(ratio if least < 1 else 1.0, abs=1e-9)
             else:
