@@ -199,6 +199,7 @@ def lanczos(U: sp.csr_matrix, L: sp.csr_matrix, solve: Solve, start: Floats, rep
         diagonal[k], w = v @ image, solve(image)
         for _ in range(2):  # once is not enough
             w -= V[done].T @ (V[done] @ (L @ w))
+        w -= w.mean()  # constants have no energy, so the inner product does not see them grow
         beside[k] = np.sqrt(max(w @ (L @ w), 0.0))
         values, vectors = eigh_tridiagonal(diagonal[done], beside[:k])
         over = beside[k] <= EXHAUSTED * values[-1]

@@ -26,6 +26,7 @@ from tadropedge.strategies import Score as Rule
 from tadropedge.strategies import check_rule, keep_probabilities
 
 UNIFORM = "uniform"  # what is written in place of a score: all edges alike
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,6 +130,7 @@ def draw(
     if importance is None:
         importance, strategy = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device), UNIFORM
     prob = keep_probabilities(importance, keep_ratio=keep_ratio, strategy=strategy)
+    prob = torch.where(prob > 1 - ROUNDING, 1.0, prob)  # with keep_ratio=1 the graph comes back to the last digit
     never = int((prob == 0).sum())
     if never:
         raise TadropedgeError(
