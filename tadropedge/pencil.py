@@ -26,6 +26,7 @@ Report = Callable[[float], None]
 Solve = Callable[[Floats], Floats]
 
 TOLERANCE = 1e-3  # of the error of an eigenvalue, as a share of it
+SOLVED = 1e-5  # relative residual of a solve; what is found is checked, so a few digits do
 CHANCE = 1e-6  # that an eigenvalue lies beyond the range that is given
 SPREAD = 0.1  # how far the end of that range may lie from the eigenvalue, as a share of it
 MOST_STEPS = 150
@@ -166,7 +167,7 @@ def _top(upper: Block, lower: Block, device: torch.device, report: Report) -> Ex
         return UNKNOWN
     U, L = upper.sparse_laplacian("combinatorial"), lower.sparse_laplacian("combinatorial")
     try:
-        solve = laplacian_solver(L, device)
+        solve = laplacian_solver(L, device, SOLVED)
         return lanczos(U, L, lambda b: solve(b[:, None])[:, 0], _start(lower), report)
     except ConvergenceError:
         return UNKNOWN

@@ -182,7 +182,7 @@ def test_other_edges_or_nodes_are_refused(after):
 
 @pytest.mark.parametrize(("name", "score"), [("karate", "effective"), ("weighted", "effective"), ("weighted", "uniform")])
 def test_the_laplacian_is_unbiased(name, score):
-    graph, draws = ZOO[name], 1500
+    graph, draws = ZOO[name], 600
     total = torch.zeros(graph.num_edges, dtype=torch.float64)
     first = sparsify(graph, 0.5, score, certificate=False)
     importance = None if score == "uniform" else tde.edge_scores(graph, score)
