@@ -101,7 +101,9 @@ def test_on_the_zoo_it_is_the_dense_answer(name, share):
 LARGE = {
     "conjugate gradients": lambda: weighted(clusters([600, 600], 0.05, 0.001, seed=1)),
     "a factorisation": lambda: weighted(of(nx.grid_2d_graph(24, 30))),
-    "parts": lambda: union(clusters([600], 0.05, 0.0, seed=2), path(40), complete(5), Graph.from_edge_index([[0], [1]])),
+    "parts": lambda: union(
+        clusters([600], 0.05, 0.0, seed=2), path(40), complete(5), Graph.from_edge_index([[0], [1]])
+    ),
 }
 
 
@@ -180,7 +182,9 @@ def test_other_edges_or_nodes_are_refused(after):
 # -- the sparsifier --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "score"), [("karate", "effective"), ("weighted", "effective"), ("weighted", "uniform")])
+@pytest.mark.parametrize(
+    ("name", "score"), [("karate", "effective"), ("weighted", "effective"), ("weighted", "uniform")]
+)
 def test_the_laplacian_is_unbiased(name, score):
     graph, draws = ZOO[name], 600
     total = torch.zeros(graph.num_edges, dtype=torch.float64)

@@ -44,8 +44,16 @@ COMMANDS = {
 }
 BATCH = 3  # trials between two writes
 PIECES = {"graphs": 1, "draws": 2, "shares": [0.5]}
-WARM = ("cli", "cli.progress", "comparison.report", "paper.reproduce", "score_report.terminal", "score_report.write",
-        "sparsifier", "export")
+WARM = (
+    "cli",
+    "cli.progress",
+    "comparison.report",
+    "paper.reproduce",
+    "score_report.terminal",
+    "score_report.write",
+    "sparsifier",
+    "export",
+)
 LOG = ".trained"
 Files = dict[str, Any]
 
