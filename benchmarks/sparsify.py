@@ -1,7 +1,7 @@
 """Sparsifiers by effective resistance, by degree and by chance, at budgets below and above a spanning forest.
 
-Run: python benchmarks/sparsify.py [GRAPH …] [--device cuda] [--out FILE]. Scores and certificates are kept in ``--cache``, so an
-interrupted run resumes; the seconds of what is found there are those of the run that found it.
+Run: python benchmarks/sparsify.py [GRAPH …] [--device cuda] [--out FILE]. Scores and rows are kept in ``--cache``, so
+an interrupted run resumes; the seconds of what is found there are those of the run that found it.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def measured(graph: tde.Graph, score: str, ratio: float, device: str, cache: Pat
     if kept.exists():
         found: dict[str, Any] = json.loads(kept.read_text())
         return found
-    how: dict[str, Any] = {"cache_dir": cache, "progress": False, "device": device}
+    how: dict[str, Any] = {"progress": False, "device": device}
     begun = time.perf_counter()
-    scored = None if score == UNIFORM else solve(graph, score, {}, **how)
+    scored = None if score == UNIFORM else solve(graph, score, {}, cache_dir=cache, **how)
     scoring = 0.0 if scored is None else max(scored.seconds, time.perf_counter() - begun)
     sparse = draw(graph, ratio, None if scored is None else scored.values, seed=0)
     begun = time.perf_counter()

@@ -402,18 +402,7 @@ def sparsifiers() -> str:
     """Effective resistance beside degree and chance, below and above what a spanning forest needs."""
     if not present(*SPARSIFY):
         return NOTHING_YET
-    columns = (
-        "graph",
-        "forest",
-        "kept",
-        "score",
-        "components",
-        "λ_min",
-        "λ_max",
-        "degrees, 5 to 95 %",
-        "scoring",
-        "certificate",
-    )
+    columns = ("graph", "forest", "kept", "score", "components", "λ_min", "λ_max", "degrees, 5 to 95 %", "seconds")
     rows = []
     for name in present(*SPARSIFY):
         for row in load(name)["sparsify"]:
@@ -422,8 +411,9 @@ def sparsifiers() -> str:
             cells = [row["graph"], f"{row['forest']:.3f}", f"{row['keep_ratio']:g}", row["score"], parts]
             cells += [_eigenvalue(row["lambda_min"]), _eigenvalue(row["lambda_max"])]
             cells += [f"{degree['5 %']:.2f} to {degree['95 %']:.2f}"]
-            rows.append([*cells, f"{seconds['scoring']:.1f} s", f"{seconds['certificate']:.0f} s"])
-    notes = ["forest: the share of the edges that a spanning forest has", *map(from_docs, present(*SPARSIFY))]
+            rows.append([*cells, f"{seconds['scoring']:.1f} + {seconds['certificate']:.1f}"])
+    forest = "forest: the share of the edges that a spanning forest has; seconds: of scoring and of the certificate"
+    notes = [forest, *map(from_docs, present(*SPARSIFY))]
     return page(columns, rows, (0, 3), notes)
 
 

@@ -330,7 +330,8 @@ def test_everything_is_written_and_comes_back(tmp_path):
         assert torch.allclose(again.graph.weight, ours.weight, rtol=1e-7)
         assert torch.equal(again.features.to_dense(), data.features.to_dense())
         assert torch.equal(again.labels, data.labels)
-        assert all(torch.equal(part, of) for (_, part), (_, of) in zip(again.split.parts(), data.split.parts()))
+        parts = zip(again.split.parts(), data.split.parts(), strict=True)
+        assert all(torch.equal(ours, theirs) for (_, ours), (_, theirs) in parts)
     found = json.loads((tmp_path / "certificate.json").read_text())
     assert found["certificate"]["lambda_max"]["value"] == pytest.approx(ours.certificate.lambda_max.value)
     assert found["edges"] == ours.num_edges
