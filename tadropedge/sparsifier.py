@@ -78,8 +78,8 @@ def sparsify(
       graph share them.
     * ``strategy``: another rule from scores to probabilities, see :func:`tadropedge.keep_probabilities`.
     * ``certificate``: measure the result. It takes about as long as the effective resistances of a large graph.
-    * ``cache_dir``, ``progress``, ``device``: as in :func:`tadropedge.edge_scores`; progress counts the edges twice, first
-      for the scores, then for the certificate.
+    * ``cache_dir``, ``progress``, ``device``: as in :func:`tadropedge.edge_scores`; progress counts the edges twice,
+      first for the scores, then for the certificate.
 
     A score of 0 is refused where it makes a probability of 0: an edge that is never kept cannot be made up for by any
     weight. There is no option ``connected``, for the same reason: the probability with which a spanning forest holds
