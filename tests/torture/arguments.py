@@ -293,6 +293,11 @@ def core() -> Iterator[Call]:
                {**SCORING, "score": Name()})  # fmt: skip
     yield Call("tadropedge.edge_scores", tde.edge_scores, {"graph": GRAPH, "score": "cosine", "features": SQUARE},
                {"features": Array(None, fixed=False, flags=True, sparse=True)})  # fmt: skip
+    yield Call(
+        "tadropedge.sparsify", tde.sparsify, {"graph": GRAPH, "keep_ratio": 0.75, "score": "effective"},
+        {**SCORING, "score": Name(), "keep_ratio": Real(0, 1, strict=True), "seed": SEED, "strategy": Name(),
+         "certificate": Flag()},
+    )  # fmt: skip
     yield Call("tadropedge.auto_gamma", tde.auto_gamma, {"weights": WEIGHTS},
                {"weights": Array(likes=True, fixed=False)})  # fmt: skip
     rules = {"weights": Array(likes=True, fixed=False), "strategy": Name(), "inverse": Flag()}
