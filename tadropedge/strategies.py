@@ -85,7 +85,7 @@ def proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
     least = torch.cat((positive, positive.new_zeros(1)))[(certain - 1).clamp_min(0)]
     surely = torch.where(certain > 0, least, torch.inf).to(weights.device)
     scaled = scaled.to(weights.device)
-    likely = torch.where(scaled >= surely, 1.0, (left * scaled / rest).clamp_max(1.0))
+    likely = torch.where(scaled >= surely, 1.0, (left * (scaled / rest)).clamp_max(1.0))
     return torch.where(scaled > 0, likely, share)
 
 
