@@ -7,10 +7,15 @@ Every pair m has a fixed random-looking word h_m (SplitMix64 of its number); eve
 multiplier a and an offset b (SplitMix64 again). The coin is the word a · h_m + b mod 2⁶⁴: for each pair uniform
 over seeds and epochs, and pairwise independent. An edge is kept when the coin's upper 53 bits, read as a number in
 [0, 1), are below its probability.
+
+Two options draw other masks from the same coins. ``connected``: every mask contains a spanning forest. ``exact``:
+every mask has the same number of edges. Both are made of sorting, integer sums and single float64 operations that
+IEEE 754 rounds in one way, so these masks, too, are equal bit for bit on every device and in every batch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -20,7 +25,9 @@ from torch import Tensor
 from tadropedge.checks import (
     as_integer,
     check_device,
+    check_flag,
     check_integer,
+    check_kind,
     check_length,
     check_number,
     check_probability,
@@ -30,6 +37,8 @@ from tadropedge.checks import (
     check_whole,
 )
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.forest import ForestPlan
+from tadropedge.graph import Graph
 from tadropedge.memory import LARGE, check_memory, within_memory
 
 MASK = 2**64 - 1
@@ -37,7 +46,11 @@ GOLDEN = 0x9E3779B97F4A7C15
 FIRST = 0xBF58476D1CE4E5B9
 SECOND = 0x94D049BB133111EB
 COIN_BYTES = 17  # a word, a probability and the answer
+ORDER_BYTES = 100  # the same where edges are put in order and trees grown
 STREAMS = {"multiplier": 1, "offset": 2}
+FOREST = 1_000_000  # the forest of layer l has the stream FOREST + l; coins, dropout and networks stay far below
+SLACK = 1e-7  # what rounding may take from a sum of probabilities, those of float32 included
+FINITE = torch.finfo(torch.float64).max
 
 
 @within_memory("coins", "take fewer seeds at once")
@@ -47,6 +60,8 @@ def sample_edges(
     epoch: int = 0,
     *,
     pairs: Tensor | None = None,
+    connected: Graph | None = None,
+    exact: bool = False,
 ) -> Tensor:
     """Keep each edge with its probability: bool ``[M]``, or ``[T, M]`` for T seeds or ``prob [T, M]``.
 
@@ -54,26 +69,61 @@ def sample_edges(
     instead, in either order: then both arcs of an edge share one coin, and so does the same edge in every
     mini-batch whose nodes keep their ids.
 
+    ``connected``, the graph whose edges these are, keeps every component whole: each mask contains a spanning forest F,
+    that of the smallest v / p, where v is a second coin of the pair and p its probability, so that likely edges are
+    likely in it. Every other edge is kept by its ordinary coin with probability c · p,
+
+        c = (Σ p − |F|) / Σ_(m not in F) p_m ≤ 1,
+
+    so that the expected number of kept edges is still Σ p, which must be at least |F| = N − components. Edges of the
+    forest are then kept more often than p says, the others less often; edges of p = 0 only where nothing else connects.
+
+    ``exact`` keeps exactly Σ p edges, rounded to the nearest whole number: those of the smallest u / p, where u is the
+    ordinary coin. This is sequential Poisson sampling (Ohlsson, Journal of Official Statistics 14, 1998): the chance of
+    an edge is p only approximately, p = 1 is likely but not certain, and p = 0 is never kept. With both options the
+    forest comes first, then the edges of the smallest u / p.
+
     >>> prob = torch.tensor([0.0, 0.5, 0.5, 1.0])
     >>> sample_edges(prob, seed=0, epoch=3).tolist()
     [False, False, True, True]
     >>> many = sample_edges(prob, seed=[0, 1, 2], epoch=3)
     >>> many.shape, bool((many[0] == sample_edges(prob, seed=0, epoch=3)).all())
     (torch.Size([3, 4]), True)
+    >>> sample_edges(prob, seed=[0, 1, 2], epoch=3, exact=True).sum(dim=1).tolist()
+    [2, 2, 2]
+    >>> square = Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 0]])
+    >>> sample_edges(torch.full((4,), 0.75), seed=0, epoch=3, connected=square).tolist()
+    [True, True, True, False]
     """
     if check_tensor("prob", prob).dim() not in (1, 2):
         raise TadropedgeError(f"prob must have shape [M] or [T, M], got {list(prob.shape)}")
     prob = check_probability("prob", prob)
+    exact = check_flag("exact", exact)
     if pairs is None:
         words = pair_words(prob.shape[-1], prob.device)
     else:
         pairs = check_length("pairs", pairs, prob.shape[-1], "probability")
         check_device("pairs", pairs, prob.device, "prob")
         words = node_pair_words(pairs)
-    multiplier, offset = _keys(seed, epoch, prob)
-    rows = len(multiplier) if isinstance(multiplier, Tensor) else prob.numel() // max(1, prob.shape[-1])
-    _check_room(rows, prob.shape[-1], prob.device)
-    return toss(words, multiplier, offset, prob)
+    forest = None if connected is None else _checked_plan(connected, prob)
+    if forest is None and not exact:
+        multiplier, offset = _keys(seed, epoch, prob)
+        rows = len(multiplier) if isinstance(multiplier, Tensor) else prob.numel() // max(1, prob.shape[-1])
+        _check_room(rows, prob.shape[-1], prob.device)
+        return toss(words, multiplier, offset, prob)
+    seeds, number = _words(seed, epoch, prob)
+    _check_room(max(seeds.numel(), prob.numel() // max(1, prob.shape[-1])), prob.shape[-1], prob.device, ORDER_BYTES)
+    return draw(words, seeds, number, prob, forest=forest, exact=exact)
+
+
+def _checked_plan(connected: Graph, prob: Tensor) -> ForestPlan:
+    """The plan of the graph whose edges ``prob`` is about, after checking that a forest can be afforded."""
+    graph = check_kind("connected", connected, Graph)
+    check_length("prob", prob, graph.num_edges, "edge of the graph in connected")
+    check_device("connected", graph.pairs, prob.device, "prob")
+    plan = ForestPlan.of(graph)
+    check_connected(plan, prob)
+    return plan
 
 
 @within_memory("coins", "take fewer seeds at once")
@@ -106,9 +156,9 @@ def sample_directed(
     return coins <= coins.kthvalue(kept, dim=-1, keepdim=True).values
 
 
-def _check_room(rows: int, edges: int, device: torch.device | str) -> None:
+def _check_room(rows: int, edges: int, device: torch.device | str, each: int = COIN_BYTES) -> None:
     """Refuse coins that would not fit, before any is tossed."""
-    need = COIN_BYTES * rows * edges
+    need = each * rows * edges
     if need > LARGE:
         check_memory(need, f"{rows} × {edges} coins", "take fewer seeds at once", device)
 
@@ -120,6 +170,126 @@ def toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Te
     coins >>= 11
     # 53 bits are exact in float64 on every device: p = 1 always keeps and p = 0 never does.
     return coins < (prob - 0.5) * 2.0**53
+
+
+def draw(
+    words: Tensor,
+    seeds: Tensor,
+    epoch: Tensor,
+    prob: Tensor,
+    *,
+    layer: int = 0,
+    forest: ForestPlan | None = None,
+    exact: bool = False,
+    inside: Tensor | None = None,
+    fixed: bool = False,
+) -> Tensor:
+    """The masks of :func:`sample_edges` for code that holds tensors: ``[..., M]``, with unchecked float64 ``prob``.
+
+    ``words [M]`` are the words of the pairs (:func:`pair_words`, :func:`node_pair_words`), ``seeds`` a number or
+    ``[T]`` and ``epoch`` a number, both int64 tensors. Each ``layer`` has its own coins and its own forests.
+    ``inside [T, M]`` marks the edges that a row may use at all: the others are never kept, Σ p leaves them out, and
+    forests span the graph of the edges inside. With ``fixed`` no value is looked at on the host, so that a CUDA graph
+    can record it; without, large graphs are faster. The masks are equal.
+
+    :func:`check_connected` says, once and on the host, whether Σ p suffices; where it does not, the forest alone is
+    kept here.
+    """
+    if inside is not None:
+        prob = torch.where(inside, prob, 0.0)
+    if forest is None and not exact:
+        multiplier, offset = key_tensor(seeds, epoch, layer)
+        return toss(words, multiplier[..., None], offset[..., None], prob)
+    trees = None
+    if forest is not None:
+        trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
+    if exact:
+        return _smallest(order_of(words, seeds, epoch, prob, layer), prob, trees)
+    assert trees is not None
+    return toss_around(trees, words, seeds, epoch, prob, layer=layer)
+
+
+def draw_forest(
+    forest: ForestPlan,
+    words: Tensor,
+    seeds: Tensor,
+    epoch: Tensor,
+    prob: Tensor,
+    *,
+    layer: int = 0,
+    inside: Tensor | None = None,
+    fixed: bool = False,
+) -> Tensor:
+    """The forest of smallest v / p in a ``connected`` mask, bool ``[..., M]``; arguments as in :func:`draw`."""
+    priority = order_of(words, seeds, epoch, prob, FOREST + layer)
+    if inside is None:
+        return forest.forest(priority, fixed=fixed)
+    # Edges outside come after those of probability 0, and what they connect is then cut again.
+    return forest.forest(torch.where(inside, priority.clamp_max(FINITE), torch.inf), fixed=fixed) & inside
+
+
+def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, *, layer: int = 0) -> Tensor:
+    """Keep the forest ``trees [..., M]``, and every other edge with probability c · p, so that Σ p are expected."""
+    units, one = fixed_point(prob)
+    total = units.sum(dim=-1, keepdim=True)
+    rest = total - torch.where(trees, units, 0).sum(dim=-1, keepdim=True)
+    needed = (total - trees.sum(dim=-1, keepdim=True) * one).clamp_min(0)
+    share = needed.to(torch.float64) / rest.clamp_min(1).to(torch.float64)
+    multiplier, offset = key_tensor(seeds, epoch, layer)
+    return toss(words, multiplier[..., None], offset[..., None], share * prob) | trees
+
+
+def _smallest(order: Tensor, prob: Tensor, first: Tensor | None = None) -> Tensor:
+    """Keep Σ p edges, rounded half up, of smallest ``order [..., M]``; those of ``first`` come before all others."""
+    units, one = fixed_point(prob)
+    count = (units.sum(dim=-1, keepdim=True) + one // 2).div(one, rounding_mode="floor")
+    if first is not None:
+        order = torch.where(first, -1.0, order)
+        count = torch.maximum(count, first.sum(dim=-1, keepdim=True))
+    places = order.argsort(dim=-1, stable=True)
+    early = torch.arange(order.shape[-1], device=order.device) < count
+    return torch.zeros_like(order, dtype=torch.bool).scatter_(-1, places, early.expand_as(places))
+
+
+def order_of(words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, stream: int) -> Tensor:
+    """Coin over probability, float64 ``[..., M]``, at least 0; infinite where, and only where, p = 0."""
+    multiplier, offset = key_tensor(seeds, epoch, stream)
+    coins = words * multiplier[..., None]
+    coins += offset[..., None]
+    coins >>= 11
+    uniform = (coins + 2**52).to(torch.float64) * 2.0**-53
+    return torch.where(prob > 0, (uniform / prob).clamp_max(FINITE), torch.inf)
+
+
+def fixed_point(prob: Tensor) -> tuple[Tensor, int]:
+    """Probabilities as int64 multiples of 1 / one, and ``one``: sums of integers are the same in every order."""
+    one = 2 ** min(53, 62 - prob.shape[-1].bit_length())
+    return (prob * one).round().to(torch.int64), one
+
+
+def check_connected(forest: ForestPlan, prob: Tensor, inside: Tensor | None = None) -> None:
+    """Refuse probabilities ``[..., M]`` whose sum is below the size of the forest, and name the least that is not.
+
+    >>> check_connected(ForestPlan.of(Graph.from_edge_index([[0, 1, 2], [1, 2, 0]])), torch.full((3,), 0.5))
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: connected masks keep at least 2 of 3 edges (keep ratio 0.666667), but the \
+probabilities sum to 1.5
+    """
+    if inside is None:
+        least, edges = torch.tensor(forest.size), torch.tensor(prob.shape[-1])
+    else:
+        least = (forest.forest((~inside).to(torch.float64)) & inside).sum(dim=-1).cpu()
+        edges, prob = inside.sum(dim=-1).cpu(), torch.where(inside, prob, 0.0)
+    total = prob.sum(dim=-1, dtype=torch.float64).cpu()
+    facts = torch.stack(torch.broadcast_tensors(least.double(), edges.double(), total)).view(3, -1)
+    short = facts[2] < facts[0] * (1 - SLACK)
+    if bool(short.any()):
+        size, count, found = facts[:, short][:, 0].tolist()
+        ratio = math.ceil(size / count * 1e6) / 1e6  # rounded up: it is to suffice
+        raise TadropedgeError(
+            f"connected masks keep at least {size:.0f} of {count:.0f} edges (keep ratio {ratio:g}), but the "
+            f"probabilities sum to {found:.9g}"
+        )
 
 
 def mix(word: int) -> int:
@@ -187,12 +357,28 @@ def node_pair_words(pairs: Tensor) -> Tensor:
 
 def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple[int | Tensor, int | Tensor]:
     """The keys of one seed as two integers, or of T seeds as two columns ``[T, 1]``."""
+    seeds, number = _checked(seed, epoch, like)
+    if isinstance(seeds, int):
+        return key(seeds, number)
+    keys = torch.tensor([key(each, number) for each in seeds], device=like.device)
+    return keys[:, :1], keys[:, 1:]
+
+
+def _words(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """One seed as an int64 tensor without axes, or T seeds as ``[T]``, and the epoch: what :func:`key_tensor` takes."""
+    seeds, number = _checked(seed, epoch, like)
+    words = signed(seeds & MASK) if isinstance(seeds, int) else [signed(each & MASK) for each in seeds]
+    return torch.tensor(words, device=like.device), torch.tensor(signed(number & MASK), device=like.device)
+
+
+def _checked(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple[int | list[int], int]:
+    """One seed or a list of seeds, and the epoch, as integers."""
     number = as_integer(epoch)
     if number is None:
         raise TadropedgeError(f"epoch must be a whole number, got {show(epoch, typed=False)}")
     one = as_integer(seed)
     if one is not None:
-        return key(check_seed(one, signed=True), number)
+        return check_seed(one, signed=True), number
     if isinstance(seed, Tensor):
         check_tensor("seed", seed)
     listed = seed.tolist() if hasattr(seed, "tolist") else seed
@@ -202,5 +388,4 @@ def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple
         raise TadropedgeError(f"seed must be a whole number or a list of them, got {show(seed, typed=False)}")
     if like.dim() == 2 and like.shape[0] not in (1, len(seeds)):
         raise TadropedgeError(f"prob has {like.shape[0]} rows, but there are {len(seeds)} seeds")
-    keys = torch.tensor([key(check_seed(each, signed=True), number) for each in known], device=like.device)
-    return keys[:, :1], keys[:, 1:]
+    return [check_seed(each, signed=True) for each in known], number
