@@ -39,9 +39,9 @@ class Registry(MutableMapping[str, T], Generic[T]):
     """Names of one ``kind`` of thing.
 
     >>> scores = Registry("score", {"path": "os.path:join"})
-    >>> scores["degree"] = len
+    >>> scores["strength"] = len
     >>> list(scores), scores["path"].__name__
-    (['path', 'degree'], 'join')
+    (['path', 'strength'], 'join')
     >>> scores["My score"] = len
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: the name of a score must be lowercase letters, digits and hyphens, got 'My score'
@@ -102,6 +102,15 @@ SCORES: Registry[Callable[..., Any]] = Registry(
     {
         "aggregate": "tadropedge.scores.aggregate:aggregate",
         "effective": "tadropedge.scores.effective:effective",
+        "degree": "tadropedge.scores.degree:degree",
+        "jaccard": "tadropedge.scores.jaccard:jaccard",
+        "common-neighbours": "tadropedge.scores.jaccard:common_neighbours",
+        "forman": "tadropedge.scores.curvature:forman",
+        "cosine": "tadropedge.scores.similarity:cosine",
+        "local-degree": "tadropedge.scores.local:local_degree",
+        "local-similarity": "tadropedge.scores.local:local_similarity",
+        "pagerank": "tadropedge.scores.centrality:pagerank",
+        "eigenvector": "tadropedge.scores.centrality:eigenvector",
     },
 )
 
