@@ -204,7 +204,7 @@ def draw(
     if forest is not None:
         trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
     if exact:
-        return _smallest(order_of(words, seeds, epoch, prob, layer), prob, trees)
+        return _smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
     assert trees is not None
     return toss_around(trees, words, seeds, epoch, prob, layer=layer)
 
@@ -239,16 +239,26 @@ def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob
     return toss(words, multiplier[..., None], offset[..., None], share * prob) | trees
 
 
-def _smallest(order: Tensor, prob: Tensor, first: Tensor | None = None) -> Tensor:
+def _smallest(order: Tensor, prob: Tensor, first: Tensor | None = None, *, fixed: bool = False) -> Tensor:
     """Keep Σ p edges, rounded half up, of smallest ``order [..., M]``; those of ``first`` come before all others."""
     units, one = fixed_point(prob)
     count = (units.sum(dim=-1, keepdim=True) + one // 2).div(one, rounding_mode="floor")
     if first is not None:
         order = torch.where(first, -1.0, order)
         count = torch.maximum(count, first.sum(dim=-1, keepdim=True))
-    places = order.argsort(dim=-1, stable=True)
-    early = torch.arange(order.shape[-1], device=order.device) < count
-    return torch.zeros_like(order, dtype=torch.bool).scatter_(-1, places, early.expand_as(places))
+    last = _kth_value(order, count.expand(*order.shape[:-1], 1), fixed)
+    below, equal = order < last, order == last
+    # Of those that are equal to the last one, the first by their number fill up the count.
+    return below | (equal & (equal.cumsum(dim=-1) <= count - below.sum(dim=-1, keepdim=True)))
+
+
+def _kth_value(order: Tensor, count: Tensor, fixed: bool) -> Tensor:
+    """The value ``[..., 1]`` that is at place ``count`` (1 for the smallest) of each sorted row of ``order``."""
+    if order.numel() == 0:
+        return order.new_zeros(count.shape)
+    if fixed or count.numel() > 1:
+        return order.sort(dim=-1).values.gather(-1, (count - 1).clamp_min(0))
+    return order.kthvalue(max(1, int(count)), dim=-1, keepdim=True).values
 
 
 def order_of(words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, stream: int) -> Tensor:
