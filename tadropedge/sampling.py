@@ -204,7 +204,7 @@ def draw(
     if forest is not None:
         trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
     if exact:
-        return _smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
+        return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
     assert trees is not None
     return toss_around(trees, words, seeds, epoch, prob, layer=layer)
 
@@ -239,7 +239,7 @@ def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob
     return toss(words, multiplier[..., None], offset[..., None], share * prob) | trees
 
 
-def _smallest(order: Tensor, prob: Tensor, first: Tensor | None = None, *, fixed: bool = False) -> Tensor:
+def smallest(order: Tensor, prob: Tensor, first: Tensor | None = None, *, fixed: bool = False) -> Tensor:
     """Keep Σ p edges, rounded half up, of smallest ``order [..., M]``; those of ``first`` come before all others."""
     units, one = fixed_point(prob)
     count = (units.sum(dim=-1, keepdim=True) + one // 2).div(one, rounding_mode="floor")
