@@ -3,8 +3,8 @@
 >>> import torch
 >>> from torch_geometric.data import Data
 >>> data = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]]), num_nodes=4)
->>> drop = TADropEdge(score="degree", strategy="proportional", keep_ratio=0.7)
->>> drop(data)  # in training mode, two of the four edges; the next call draws others
+>>> drop = TADropEdge(score="degree", strategy="proportional", keep_ratio=0.5, exact=True)
+>>> drop(data)  # in training mode two of the four edges; the next call draws others
 Data(edge_index=[2, 4], num_nodes=4)
 >>> data = AddKeepProbability(strategy="cdf", keep_prob=0.5)(AddResistance(q=2)(data))
 >>> data.edge_keep_prob.tolist()

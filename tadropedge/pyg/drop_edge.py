@@ -284,7 +284,7 @@ connected=True)
     def _plan(self, arcs: Arcs) -> DropPlan:
         """What was computed when this graph was first seen."""
         weight = arcs.edge_weight if self.dropping.score is not None else None
-        features = arcs.x if self.dropping.takes_features else None
+        features = self.dropping.features(arcs.x)
         make = partial(DropPlan.of, self.dropping, arcs)
         return self.plans.find((arcs.edge_index, weight, features), arcs.count, make)
 

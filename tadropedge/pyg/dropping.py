@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tadropedge.checks import check_flag, check_integer, check_number, check_path, settle
+from tadropedge.checks import check_flag, check_integer, check_number, check_path, is_plain, settle
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 from tadropedge.method import UNIFORM, Method, check_options
@@ -89,7 +90,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
             return
         if self.strategy is None:
             settle(self, strategy=UNIFORM if self.score is None else DEFAULT_RULE)
-        scoreless = self.strategy == UNIFORM or looks_at_degrees(self.strategy)
+        scoreless = looks_at_degrees(self.strategy) or (isinstance(self.strategy, str) and self.strategy == UNIFORM)
         if scoreless and self.score is not None:
             raise TadropedgeError(f"the strategy {self.strategy!r} looks at no score: leave score= out")
         check_probability_settings(self.rule)
@@ -114,7 +115,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         """The settings of :func:`tadropedge.keep_probabilities`."""
         return {name: getattr(self, name) for name in RULE}
 
-    @property
+    @cached_property
     def takes_features(self) -> bool:
         """Whether the score looks at features of nodes."""
         return self.score is not None and "features" in parameters(named(self.score)[1])
@@ -132,12 +133,23 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         last, steps = float(self.keep_last or 0.0), self.layers - 1
         return [first, *(first + (last - first) * step / steps for step in range(1, steps)), last]
 
+    def features(self, x: object) -> Tensor | None:
+        """The features that the score looks at, None where it takes none."""
+        if not self.takes_features:
+            return None
+        name, function = named(self.score)  # type: ignore[arg-type]
+        if x is None and parameters(function)["features"].default is not None:
+            raise TadropedgeError(f"the score {name!r} needs node features: give x=, or a Data with x")
+        if x is None or (isinstance(x, Tensor) and (is_plain(x) or (x.layout is torch.sparse_csr and not x.is_meta))):
+            return x
+        raise TadropedgeError(f"x must be a dense or CSR tensor of node features, got {show(x)}")
+
     def rows(self, graph: Graph, x: Tensor | None = None) -> Tensor:
         """The keep probability of each edge in each layer, float64 ``[L, M]``; one row where layers do not differ.
 
-        >>> Dropping(score="degree", strategy="proportional", keep_ratio=0.5).rows(
-        ...     Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])).tolist()
-        [[0.5, 0.4166666666666667, 0.4166666666666667, 0.6666666666666666]]
+        >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])
+        >>> Dropping(score="degree", strategy="proportional", keep_ratio=0.5).rows(graph).round(decimals=4).tolist()
+        [[0.5, 0.4167, 0.4167, 0.6667]]
         """
         name = "keep_prob" if self.keep_ratio is None else "keep_ratio"
         if graph.num_edges == 0:
@@ -158,11 +170,8 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         if self.score is None:
             by_degree = looks_at_degrees(self.strategy)
             return graph if by_degree else torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device)
-        offered = settings_for(self.score, {"features": x})
-        name, function = named(self.score)
-        if x is None and offered and parameters(function)["features"].default is not None:
-            raise TadropedgeError(f"the score {name!r} needs node features: give x=, or a Data with x")
-        return edge_scores(graph, self.score, cache_dir=self.cache_dir, **(offered | dict(self.settings)))
+        known = settings_for(self.score, {"features": self.features(x)})
+        return edge_scores(graph, self.score, cache_dir=self.cache_dir, **(known | dict(self.settings)))
 
     def __repr__(self) -> str:
         return f"Dropping({self.told()})"

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.checks import check_device, check_integer, check_tensor, check_whole
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.checks import as_integer, check_device, check_integer, check_tensor, check_whole
+from tadropedge.errors import TadropedgeError
 from tadropedge.fingerprint import fingerprint
 from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
@@ -65,8 +65,6 @@ class Arcs:
                     f"edge_weight has shape {list(found.shape)}, but edge_index has {self.edge_index.shape[1]} arcs"
                 )
             check_device("edge_weight", found, self.edge_index.device, "edge_index")
-        if self.x is not None and not isinstance(self.x, Tensor):
-            raise TadropedgeError(f"x must be a tensor [N, F] of node features, got {show(self.x)}")
 
     def check_ids(self) -> None:
         """Refuse arcs to nodes that have no id."""
@@ -80,7 +78,7 @@ class Arcs:
     def count(self) -> int | None:
         """The number of nodes, as far as it is known."""
         if self.num_nodes is not None:
-            return self.num_nodes
+            return as_integer(self.num_nodes)
         rows = self.node_id if self.node_id is not None else self.x
         return rows.shape[0] if isinstance(rows, Tensor) and rows.dim() else None
 
