@@ -19,6 +19,7 @@ from test_pyg import make_data
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GCNConv
+from torture import cases
 
 from tadropedge import (
     SCORES,
@@ -594,6 +595,23 @@ def test_settings_are_printed():
     )
     assert "score=counted#" in repr(TADropEdge(score=Counted(), keep_prob=0.5))
     assert repr(TADropEdge(score="aggregate", q=3, keep_prob=0.5)).endswith("strategy='cdf', keep_prob=0.5, q=3)")
+
+
+TRAPS = (
+    "8 threads draw by a connected rule",
+    "2 fork workers: a rule, advance='call'",
+    "torch.jit.trace of a rule",
+    "torch.export of a rule",
+    "checkpointing, an exact rule, use_reentrant=False",
+    "a rule under no_grad and inference_mode",
+    "a connected rule, copied",
+)
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_epoch_is_right_or_the_call_is_refused(name, tmp_path):
+    (trap,) = (case for case in cases("pyg") if case.name == name)
+    trap.check(tmp_path)
 
 
 # -- bad input ----------------------------------------------------------------------------------------------
