@@ -213,7 +213,8 @@ class KeptPlans:
         content = fingerprint(tensors=numbers, num_nodes=num_nodes, device=device)
         plan = self._plans.get(content)
         if plan is None:
-            plan = make()
+            with torch.inference_mode(False), torch.no_grad():  # it will serve passes with gradients, too
+                plan = make()
         with KEEPING:
             self._plans[content] = plan
             self._plans.move_to_end(content)
