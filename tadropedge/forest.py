@@ -97,7 +97,7 @@ def _lightest_first(pairs: Tensor, num_nodes: int, rows: Tensor) -> Tensor:
 
 def _stages(priority: Tensor, light: int) -> Iterator[Tensor]:
     """The numbers of the ``light`` lightest edges and of all others, where there are enough of these."""
-    if priority.shape[0] < 2 * light:
+    if 2 * priority.shape[0] < 3 * light:
         yield torch.arange(priority.shape[0], device=priority.device)
         return
     early = priority <= priority.kthvalue(light).values

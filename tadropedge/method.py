@@ -75,7 +75,8 @@ network=None, auto=False)
         settle(self, inverse=check_flag("inverse", self.inverse), auto=check_flag("auto", self.auto))
         settle(self, options=check_options(self.options, self.name))
         if self.options and self.strategy is None:
-            raise TadropedgeError(f"{self.name!r} drops no edges, so that it has no options")
+            told = "leaves its options to the search" if self.auto else "drops no edges and has no options"
+            raise TadropedgeError(f"{self.name!r} {told}")
 
     @classmethod
     def of(cls, name: str) -> Method:

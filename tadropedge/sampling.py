@@ -46,7 +46,9 @@ GOLDEN = 0x9E3779B97F4A7C15
 FIRST = 0xBF58476D1CE4E5B9
 SECOND = 0x94D049BB133111EB
 COIN_BYTES = 17  # a word, a probability and the answer
-ORDER_BYTES = 100  # the same where edges are put in order and trees grown
+BLOCK = 2**17  # coins that are tossed together on a CPU: they stay in its cache
+ORDER_BYTES = 40  # the same where edges are put in order
+FOREST_BYTES = 80  # the same for an edge or a node where forests grow
 STREAMS = {"multiplier": 1, "offset": 2}
 FOREST = 1_000_000  # the forest of layer l has the stream FOREST + l; coins, dropout and networks stay far below
 SLACK = 1e-7  # what rounding may take from a sum of probabilities, those of float32 included
@@ -105,22 +107,24 @@ def sample_edges(
         pairs = check_length("pairs", pairs, prob.shape[-1], "probability")
         check_device("pairs", pairs, prob.device, "prob")
         words = node_pair_words(pairs)
-    forest = None if connected is None else _checked_plan(connected, prob)
-    if forest is None and not exact:
+    if connected is None and not exact:
         multiplier, offset = _keys(seed, epoch, prob)
         rows = len(multiplier) if isinstance(multiplier, Tensor) else prob.numel() // max(1, prob.shape[-1])
         _check_room(rows, prob.shape[-1], prob.device)
         return toss(words, multiplier, offset, prob)
     seeds, number = _words(seed, epoch, prob)
-    _check_room(max(seeds.numel(), prob.numel() // max(1, prob.shape[-1])), prob.shape[-1], prob.device, ORDER_BYTES)
-    return draw(words, seeds, number, prob, forest=forest, exact=exact)
+    rows = max(seeds.numel(), prob.shape[0] if prob.dim() == 2 else 1)
+    _check_room(rows, prob.shape[-1], prob.device, ORDER_BYTES)
+    forest = None if connected is None else _checked_plan(connected, prob.detach(), rows)
+    return draw(words, seeds, number, prob.detach(), forest=forest, exact=exact)
 
 
-def _checked_plan(connected: Graph, prob: Tensor) -> ForestPlan:
-    """The plan of the graph whose edges ``prob`` is about, after checking that a forest can be afforded."""
+def _checked_plan(connected: Graph, prob: Tensor, rows: int) -> ForestPlan:
+    """The plan of the graph whose edges ``prob`` is about, after checking that its forests can be afforded."""
     graph = check_kind("connected", connected, Graph)
     check_length("prob", prob, graph.num_edges, "edge of the graph in connected")
     check_device("connected", graph.pairs, prob.device, "prob")
+    _check_room(rows, graph.num_edges + graph.num_nodes, prob.device, FOREST_BYTES)
     plan = ForestPlan.of(graph)
     check_connected(plan, prob)
     return plan
@@ -165,6 +169,20 @@ def _check_room(rows: int, edges: int, device: torch.device | str, each: int = C
 
 def toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Tensor) -> Tensor:
     """Compare the coins ``a · h + b`` with float64 probabilities. Multiplication wraps modulo 2⁶⁴."""
+    if words.is_cuda or words.shape[-1] <= BLOCK or torch.compiler.is_compiling():
+        return _toss(words, multiplier, offset, prob)
+    # In the cache this takes a fifth of the time, or less where fresh memory is slow to get.
+    keys = (multiplier, offset)
+    shapes = [each.shape for each in (words, prob, *keys) if isinstance(each, Tensor)]
+    kept = torch.empty(torch.broadcast_shapes(*shapes), dtype=torch.bool)
+    width = max(1, BLOCK * kept.shape[-1] // kept.numel())
+    for begin in range(0, kept.shape[-1], width):
+        part = (..., slice(begin, begin + width))
+        kept[part] = _toss(words[part], multiplier, offset, prob[part])
+    return kept
+
+
+def _toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Tensor) -> Tensor:
     coins = words * multiplier
     coins += offset
     coins >>= 11
@@ -203,10 +221,9 @@ def draw(
     trees = None
     if forest is not None:
         trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
-    if exact:
-        return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
-    assert trees is not None
-    return toss_around(trees, words, seeds, epoch, prob, layer=layer)
+        if not exact:
+            return toss_around(trees, words, seeds, epoch, prob, layer=layer)
+    return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
 
 
 def draw_forest(
@@ -229,7 +246,11 @@ def draw_forest(
 
 
 def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, *, layer: int = 0) -> Tensor:
-    """Keep the forest ``trees [..., M]``, and every other edge with probability c · p, so that Σ p are expected."""
+    """Keep the forest ``trees [..., M]``, and every other edge with probability c · p, so that Σ p are expected.
+
+    c does not fall when a probability rises. So masks of one forest and one ``layer`` are nested where the
+    probabilities are.
+    """
     units, one = fixed_point(prob)
     total = units.sum(dim=-1, keepdim=True)
     rest = total - torch.where(trees, units, 0).sum(dim=-1, keepdim=True)

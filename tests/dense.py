@@ -53,6 +53,84 @@ def effective_resistance(graph):
     return inverse[low, low] + inverse[high, high] - 2 * inverse[low, high]
 
 
+def triangles(graph):
+    """Paths of two steps between the ends of each edge."""
+    A = (adjacency(graph) > 0).astype(np.int64)
+    low, high = graph.pairs.numpy()
+    return (A @ A)[low, high]
+
+
+def ends(graph, values):
+    """What the two ends of each edge have, ``[2, M]``."""
+    return np.asarray(values)[graph.pairs.numpy()]
+
+
+def jaccard(graph):
+    """Of the neighbourhoods as sets."""
+    around = [set(np.flatnonzero(row)) for row in adjacency(graph)]
+    return np.array([len(around[u] & around[v]) / len(around[u] | around[v]) for u, v in graph.pairs.T.tolist()])
+
+
+def common_neighbours(graph):
+    return triangles(graph) / ends(graph, (adjacency(graph) > 0).sum(1)).min(0)
+
+
+def forman(graph):
+    curvature = 4 - ends(graph, (adjacency(graph) > 0).sum(1)).sum(0) + 3 * triangles(graph)
+    return curvature.max() - curvature
+
+
+def cosine(graph, features):
+    rows = torch.nn.functional.normalize(features.double()).numpy()
+    low, high = graph.pairs.numpy()
+    return np.maximum(0, (rows @ rows.T)[low, high])
+
+
+def local(graph, worth):
+    """1 − log(rank) / log(d), the larger of both ends; ``worth[u, v]`` of an edge to u, ties share the best rank."""
+    A = adjacency(graph) > 0
+
+    def seen_from(u, v):
+        rank = 1 + (worth[u, A[u]] > worth[u, v]).sum()
+        return 1 - np.log(rank) / np.log(A[u].sum()) if A[u].sum() > 1 else 1.0
+
+    return np.array([max(seen_from(u, v), seen_from(v, u)) for u, v in graph.pairs.T.tolist()])
+
+
+def local_degree(graph):
+    return local(graph, np.tile((adjacency(graph) > 0).sum(0), (graph.num_nodes, 1)))
+
+
+def local_similarity(graph):
+    worth = np.zeros((graph.num_nodes, graph.num_nodes))
+    low, high = graph.pairs.numpy()
+    worth[low, high] = worth[high, low] = jaccard(graph)
+    return local(graph, worth)
+
+
+def mean_log(graph, centrality):
+    means = np.log(ends(graph, centrality)).mean(0)
+    return means - means.min()
+
+
+def pagerank(graph):
+    """σ = 0.85 A D⁻¹ σ + 1."""
+    A = adjacency(graph)
+    walk = A / np.where(A.sum(0) > 0, A.sum(0), 1)
+    return mean_log(graph, np.linalg.solve(np.eye(len(A)) - 0.85 * walk, np.ones(len(A))))
+
+
+def eigenvector(graph):
+    """The leading eigenvector of each component, of mean square 1."""
+    A = adjacency(graph)
+    count, labels = connected_components(graph.adjacency())
+    centrality = np.ones(len(A))
+    for nodes in (np.flatnonzero(labels == component) for component in range(count)):
+        leading = np.linalg.eigh(A[np.ix_(nodes, nodes)])[1][:, -1]
+        centrality[nodes] = np.abs(leading) * np.sqrt(len(nodes)) + 1e-8
+    return mean_log(graph, centrality)
+
+
 def masked_adjacency(graph, keep):
     """A of the kept edges, float64; ``keep [M]``, or ``[2 M]`` with each direction apart."""
     low, high = graph.pairs

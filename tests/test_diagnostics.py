@@ -332,6 +332,27 @@ def test_output_variance_is_the_variance_of_the_outputs_in_any_batch():
         assert again.value == pytest.approx(found.value, rel=1e-6)
 
 
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_the_variance_of_an_unbiased_layer_has_a_closed_form(normalization):
+    """Of S_t x: Σ_ij S_ij² x_j² (1 − p_ij) / p_ij, as each entry is S_ij / p_ij or 0; its mean is S x."""
+    graph = graphs.ZOO["karate"]
+    keep_prob = torch.linspace(0.3, 1.0, graph.num_edges)
+    x = torch.randn(34, 1, generator=torch.Generator().manual_seed(0))
+    found = diagnostics.output_variance(
+        lambda S: S @ x, graph, keep_prob, samples=3000, normalization=normalization, unbiased=True, batch=100
+    )
+    p = torch.ones(34, 34, dtype=torch.float64)
+    p[tuple(graph.pairs)] = p[tuple(graph.pairs.flip(0))] = keep_prob.double()
+    S = dense.shift(torch.tensor(dense.adjacency(graph)), normalization)
+    expected = float((S**2 * (1 - p) / p * x[:, 0].double() ** 2).sum())
+    assert abs(found.value - expected) < 5 * found.standard_error
+    assert float(found.deviations.mean()) == pytest.approx(expected, abs=5 * found.standard_error)
+    if normalization == "adjacency":
+        return  # nothing is renormalised
+    biased = diagnostics.output_variance(lambda S: S @ x, graph, keep_prob, normalization=normalization)
+    assert biased.value != pytest.approx(expected, rel=0.01)
+
+
 def test_the_standard_error_is_that_of_repeated_measurements():
     graph = graphs.ZOO["karate"]
     keep_prob = torch.full((graph.num_edges,), 0.6)

@@ -3,9 +3,12 @@ import sys
 from pathlib import Path
 
 import clusters
+import noisy
 import numpy as np
 import pytest
 import torch
+
+from tadropedge import TadropedgeError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,3 +63,23 @@ def test_bad_options_end_with_one_line_and_code_2(arguments, message, tmp_path):
     assert ended.returncode == 2
     assert ended.stderr.strip() == message
     assert not (tmp_path / "out").exists()
+
+
+def test_noise_adds_edges_and_changes_nothing_else(tmp_path, capsys):
+    source, target = tmp_path / "plain.npz", tmp_path / "noisy.npz"
+    arrays = {"edge_index": np.array([[0, 1, 2, 3, 1], [1, 2, 3, 4, 0]]), "x": np.eye(6), "y": np.arange(6) % 2}
+    np.savez(source, **arrays)
+    noisy.main([str(source), "--share", "1.5", "--seed", "3", "--out", str(target)])
+    assert "4 edges and 6 random ones" in capsys.readouterr().out
+    made = np.load(target)
+    assert {name: made[name].tolist() for name in ("x", "y")} == {name: arrays[name].tolist() for name in ("x", "y")}
+    low, high = made["edge_index"]
+    assert len({*zip(low.tolist(), high.tolist(), strict=True)}) == 10  # all different
+    assert bool((low < high).all())
+    assert [*zip(low[:4].tolist(), high[:4].tolist(), strict=True)] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    for wrong, message in (
+        (["--share", "5"], "6 nodes have no room for 20 more edges"),
+        (["--share", "-1"], "--share must be at least 0"),
+    ):
+        with pytest.raises(TadropedgeError, match=message):
+            noisy.main([str(source), *wrong])

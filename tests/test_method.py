@@ -31,12 +31,17 @@ def test_every_printed_name_is_read_back():
         ("fastgcn+dropedge", None, "uniform", False, "fastgcn"),
         ("jknet+inverse-effective-cdf", "effective", "cdf", True, "jknet"),
         ("ptdnet+original", None, None, False, "ptdnet"),
+        ("dropsens", None, "dropsens", False, None),
+        ("graphsage+dropsens", None, "dropsens", False, "graphsage"),
+        ("auto", None, None, False, None),
+        ("jknet+auto", None, None, False, "jknet"),
     ],
 )
 def test_names(name, score, strategy, inverse, network):
     method = Method.of(name)
     assert (method.score, method.strategy, method.inverse, method.network) == (score, strategy, inverse, network)
-    assert method.adaptive == (score is not None)
+    assert method.adaptive == (score is not None or "dropsens" in name or "auto" in name)
+    assert method.auto == name.endswith("auto")
     assert method.reference == ("dropedge" if network is None else f"{network}+dropedge")
 
 
@@ -51,6 +56,43 @@ def test_names(name, score, strategy, inverse, network):
 )
 def test_other_ways_to_write_a_name(written, printed):
     assert Method.of(written) == Method.of(printed)
+
+
+@pytest.mark.parametrize(
+    ("written", "printed", "options"),
+    [
+        ("dropedge:unbiased", "dropedge:unbiased", ("unbiased",)),
+        ("dropsens:nested:unbiased", "dropsens:unbiased:nested", ("unbiased", "nested")),
+        ("effective-inverse-cdf:exact:connected", "inverse-effective-cdf:connected:exact", ("connected", "exact")),
+        ("graphsage+aggregate-proportional:nested", "graphsage+proportional:nested", ("nested",)),
+    ],
+)
+def test_options_are_printed_in_one_order(written, printed, options):
+    method = Method.of(written)
+    assert (method.name, method.options, method.adaptive) == (printed, options, True)
+    assert Method.of(printed) == method
+    assert method.dropping == printed.rpartition("+")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("cdf:unbaised", "'cdf:unbaised': unknown option 'unbaised'; choose from .* \\(did you mean 'unbiased'\\?\\)"),
+        ("cdf:", "'cdf:': unknown option ''"),
+        ("cdf:nested:nested", "'cdf:nested:nested' names the option 'nested' more than once"),
+        ("cdf:connected:unbiased", "unbiased and connected exclude each other: a spanning forest is kept whatever"),
+        ("gcn+cdf:unbiased:exact", "unbiased and exact exclude each other: with a fixed number of edges"),
+        ("original:nested", "'original:nested' drops no edges and has no options"),
+        ("auto:nested", "'auto:nested' leaves its options to the search"),
+        ("gcn:nested", "unknown method 'gcn:nested'"),
+        ("cfd:nested", r"unknown method 'cfd:nested'.*did you mean 'cdf:nested'"),
+        ("ptdnet+auto", "ptdnet chooses its edges itself and cannot be combined with edge dropping"),
+    ],
+)
+def test_wrong_options_are_answered_in_one_line(name, message):
+    with pytest.raises(TadropedgeError, match=message) as caught:
+        Method.of(name)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +127,8 @@ def test_names_that_the_grammar_could_not_tell_apart_are_refused(name):
 
 def test_what_is_no_function_is_refused():
     scores = Registry("score", {})
-    with pytest.raises(TadropedgeError, match=r"the score 'degree' must be a function score.* got int 3"):
-        scores["degree"] = 3
+    with pytest.raises(TadropedgeError, match=r"the score 'strength' must be a function score.* got int 3"):
+        scores["strength"] = 3
 
 
 def test_names_are_read_without_torch():

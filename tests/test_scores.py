@@ -34,6 +34,62 @@ class TestSketched(ScoreContract):
     variants = ({"method": "sketch", "relative_error": 0.3, "seed": 2},)
 
 
+class TestDegree(DenseScoreContract):
+    score = "degree"
+    reference = staticmethod(lambda graph: dense.ends(graph, 1 / dense.adjacency(graph).sum(1).clip(1e-9)).sum(0))
+
+
+class TestJaccard(DenseScoreContract):
+    score = "jaccard"
+    weighted = False
+    reference = staticmethod(dense.jaccard)
+
+
+class TestCommonNeighbours(DenseScoreContract):
+    score = "common-neighbours"
+    weighted = False
+    reference = staticmethod(dense.common_neighbours)
+
+
+class TestForman(DenseScoreContract):
+    score = "forman"
+    weighted = False
+    shifted = True
+    reference = staticmethod(dense.forman)
+
+
+class TestCosine(DenseScoreContract):
+    score = "cosine"
+    weighted = False
+    features = True
+    reference = staticmethod(dense.cosine)
+
+
+class TestLocalDegree(DenseScoreContract):
+    score = "local-degree"
+    weighted = False
+    reference = staticmethod(dense.local_degree)
+
+
+class TestLocalSimilarity(DenseScoreContract):
+    score = "local-similarity"
+    weighted = False
+    reference = staticmethod(dense.local_similarity)
+
+
+class TestPagerank(DenseScoreContract):
+    score = "pagerank"
+    shifted = True
+    reference = staticmethod(dense.pagerank)
+
+
+class TestEigenvector(DenseScoreContract):
+    score = "eigenvector"
+    shifted = True
+    tolerance = 1e-11  # the smallest entries of long components
+    reference = staticmethod(dense.eigenvector)
+
+
 def degree_product(graph, power=1):
     degrees = torch.bincount(graph.pairs.flatten(), minlength=graph.num_nodes)
     return degrees[graph.pairs].prod(0) ** power

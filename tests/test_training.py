@@ -313,8 +313,11 @@ def test_methods_with_one_seed_are_paired():
 
 def plain_loop(dataset, trial, epochs, per_layer=False):
     """The same training with dense matrices, torch's cross-entropy, autograd and Adam: rows of (train, val, …)."""
-    graph, split = dataset.graph, dataset.split
+    graph, split, options = dataset.graph, dataset.split, Method.of(trial.method).options
     prob = keep_row(graph, trial, lab(dataset)._needed([trial]))
+    last = keep_row(graph, trial.but(keep_prob=trial.keep_last or 1.0), lab(dataset)._needed([trial]))
+    probs = [prob, last if "nested" in options else prob]
+    how = {"connected": graph if "connected" in options else None, "exact": "exact" in options}
     sizes = {"features": dataset.num_features, "hidden": SMALL.hidden, "classes": dataset.num_classes}
     start = make_network("gcn", **sizes).initial([trial.seed], CPU)
     normalization = trial.settings.get("normalization", "gcn")
@@ -322,8 +325,12 @@ def plain_loop(dataset, trial, epochs, per_layer=False):
     optimizer = torch.optim.Adam([first, b, second, c], lr=trial.learning_rate, weight_decay=trial.weight_decay)
     features = dataset.features.to_dense()
 
-    def operator(keep):
-        return dense.shift(dense.masked_adjacency(graph, keep), normalization).float()
+    def operator(keep, prob=None):
+        if prob is None or "unbiased" not in options:
+            return dense.shift(dense.masked_adjacency(graph, keep), normalization).float()
+        factors = torch.eye(graph.num_nodes, dtype=torch.float64)
+        factors[tuple(graph.pairs)] = factors[tuple(graph.pairs.flip(0))] = keep / prob
+        return (dense.shift(dense.masked_adjacency(graph, torch.ones(len(keep))), normalization) * factors).float()
 
     def forward(shifts, noise):
         return shifts[1] @ (noise((shifts[0] @ (features @ first) + b).relu()) @ second) + c
@@ -334,9 +341,9 @@ def plain_loop(dataset, trial, epochs, per_layer=False):
         if per_layer:
             keys = [key_tensor(torch.tensor([trial.seed]), torch.tensor(epoch), layer) for layer in range(2)]
             words = pair_words(graph.num_edges, CPU)
-            shifts = [operator(toss(words, multiplier, offset, prob)) for multiplier, offset in keys]
+            shifts = [operator(toss(words, multiplier, offset, prob), prob) for multiplier, offset in keys]
         else:
-            shifts = [operator(sample_edges(prob, trial.seed, epoch))] * 2
+            shifts = [operator(sample_edges(one, trial.seed, epoch, **how), one) for one in probs]
         out = forward(shifts, lambda h, noise=noise: noise(h[None], 0)[0])
         loss = entropy(out[split.train], dataset.labels[split.train])
         on_pass = entropy(out[split.val], dataset.labels[split.val])
@@ -355,7 +362,23 @@ PLAIN = [
     Trial.of("dropedge", keep_prob=0.5, seed=4, learning_rate=0.05),
     Trial.of("cdf", keep_prob=0.2, seed=2, normalization="random-walk", dropout=0.3, weight_decay=0.05),
     Trial.of("original", seed=0, dropout=0.0, normalization="first-order"),
+    Trial.of("cdf:unbiased", keep_prob=0.3, seed=5, normalization="random-walk"),
 ]
+LAYERED = [
+    Trial.of("dropedge:nested", keep_prob=0.3, keep_last=0.6, seed=1),
+    Trial.of("cdf:unbiased:nested", keep_prob=0.5, keep_last=0.2, seed=1, normalization="laplacian"),
+    Trial.of("cdf:nested", keep_prob=0.5, seed=1),
+    Trial.of("effective-proportional:connected", keep_prob=0.5, seed=3),
+    Trial.of("dropsens:exact", keep_prob=0.3, sensitivity=0.4, seed=2),
+    Trial.of("inverse-cdf:connected:exact", keep_prob=0.3, seed=2),
+]
+
+
+@pytest.mark.parametrize("trial", LAYERED, ids=[trial.method for trial in LAYERED])
+def test_one_trial_with_options_is_a_plain_loop(trial):
+    (outcome,) = lab(epochs=15).train([trial])
+    for name, curve in zip(CURVES, plain_loop(KARATE, trial, 15), strict=False):
+        assert np.allclose(getattr(outcome, name), curve, atol=1e-5), name
 
 
 @pytest.mark.parametrize("trial", PLAIN, ids=[trial.method for trial in PLAIN])

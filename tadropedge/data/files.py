@@ -84,7 +84,7 @@ def load_file(
     if split is not None:
         lookup("split", split, {"file": None, "random": None})
     try:
-        contents = _contents(path, nodes, header)
+        contents = read_contents(path, nodes, header)
         own, drawn = _split(contents, split, per_class, seed)
         dataset = Dataset(
             name=path.name.partition(".")[0],
@@ -104,7 +104,8 @@ def load_file(
         raise TadropedgeError(text if named else f"{path.name}: {text}") from error
 
 
-def _contents(path: Path, nodes: str | Path | None, header: bool | None) -> Contents:
+def read_contents(path: Path, nodes: str | Path | None = None, header: bool | None = None) -> Contents:
+    """What a file holds, without a split where it has none."""
     if path.suffix == ".npz":
         return _read_arrays(path)
     if path.suffix in (".pt", ".pth"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tadropedge.checks import as_integer, ask, check_function, check_integer, check_length, check_tensor
+from tadropedge.checks import as_integer, ask, check_flag, check_function, check_integer, check_length, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
@@ -44,11 +44,15 @@ def output_variance(
     seed: int = 0,
     normalization: str = "gcn",
     batch: int = 8,
+    unbiased: bool = False,
 ) -> OutputVariance:
     """Σ_i (1/F_L) Σ_j var[Φ_ij] over subgraphs that keep each edge with its probability ``prob [M]``.
 
     ``network`` maps a shift operator of T subgraphs to outputs ``[T, N, F_L]``. Subgraph s is drawn with the coins of
     (``seed``, epoch s), so the result does not depend on ``batch``, how many subgraphs are looked at together.
+
+    With ``unbiased``, degrees are those of the whole graph and kept entries are divided by their probability, as in
+    :func:`tadropedge.shift_operator`; the same coins, so that the two ways can be compared pair by pair.
 
     One pass, and the outputs of one batch alone are stored (Welford): the distance of each output from the mean of
     those before it, scaled by (s − 1)/s, is an estimate of the variance by itself. Their mean is the usual unbiased
@@ -59,6 +63,11 @@ def output_variance(
     >>> found = output_variance(lambda S: S @ row, graph, torch.tensor([0.5]), samples=2000, normalization="adjacency")
     >>> abs(found.value - 0.25) < 4 * found.standard_error  # one coin: p (1 − p)
     True
+    >>> doubled = output_variance(
+    ...     lambda S: S @ row, graph, torch.tensor([0.5]), samples=2000, normalization="adjacency", unbiased=True
+    ... )
+    >>> bool(doubled.value == 4 * found.value)  # its entry is 2 or 0
+    True
     """
     check_graph(graph)
     check_function("network", network, NETWORK)
@@ -68,6 +77,7 @@ def output_variance(
         raise TadropedgeError(f"seed must be a whole number, got {show(seed, typed=False)}")
     samples = check_integer("samples", samples, least=3)
     batch = check_integer("batch", batch, least=1)
+    unbiased = check_flag("unbiased", unbiased)
     sums: Tensor | float = 0.0  # of what the subgraphs so far moved
     terms: list[Tensor] = []
     deviations: list[Tensor] = []
@@ -77,7 +87,8 @@ def output_variance(
         for start in range(0, samples, batch):
             epochs = range(start, min(start + batch, samples))
             keep = torch.stack([sample_edges(prob, seed=seed, epoch=epoch) for epoch in epochs])
-            moved = _outputs(network, shift_operator(graph, keep, normalization=normalization)) - whole
+            shift = shift_operator(graph, keep, normalization=normalization, unbiased=prob if unbiased else None)
+            moved = _outputs(network, shift) - whole
             deviations.append(_size(moved))
             before = torch.arange(start, epochs.stop, device=moved.device)
             after = moved.cumsum(dim=0) + sums

@@ -46,6 +46,7 @@ class ASGCN(Sampler):
         "variance": [0.0, 0.5],
     }
     batch_size = 256
+    weighs = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -67,7 +68,7 @@ class ASGCN(Sampler):
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor]:
         """Sample the upper layer, then the lower one, then propagate upwards."""
         scores = step.x @ state["sampler.weight"]  # [T, N, 2]: h of upper and of lower nodes
-        upper, lower = (self.problem.shift(step.keep(layer)) for layer in (1, 0))
+        upper, lower = (step.shift(self.problem, layer) for layer in (1, 0))
         q = self.probabilities(upper, scores, step.nodes)
         top = step.draws.importance(q.detach(), self.samples, self.most, 0)
         drawn = top * q.detach()  # times that each node was drawn, up to a factor

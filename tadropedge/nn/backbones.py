@@ -42,6 +42,7 @@ class GCN(Network):
     }
     shared = ("self_weight", "batch_norm")
     space = {**DEFAULT_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
+    weighs = True
     joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
 
     def __init__(self, problem: Problem) -> None:
@@ -50,6 +51,10 @@ class GCN(Network):
         self.numbers = {layer.name: place for place, layer in enumerate(self.layers)}
         self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
         self.recordable = self.operators.recordable
+
+    def expect(self, shares: Sequence[float]) -> None:
+        """Operators of the kept edges alone where that is faster."""
+        self.operators.expect(shares, self.problem.sizes.hidden)
 
     @classmethod
     def convolutions(cls, sizes: Sizes, settings: Mapping[str, Value]) -> list[GraphConvolution]:
@@ -103,7 +108,7 @@ class GCN(Network):
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""
-        shifts = [self.operators.of(keep) for keep in step.keeps]
+        shifts = [self.operators.of(*kept) for kept in step.kept]
         return self.logits(state, step.x, shifts, step.noise), 0.0
 
     def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:

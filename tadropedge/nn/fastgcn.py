@@ -36,6 +36,7 @@ class FastGCN(Sampler):
     # More samples than the paper's 50 to 400: on PubMed so few cost accuracy here.
     space = {**RATES, "hidden": [16, 128], "samples": [200, 400, 1000, 4000]}
     batch_size = 256
+    weighs = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -51,9 +52,9 @@ class FastGCN(Sampler):
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """An exact layer, then an estimated one."""
-        shift = self.problem.shift(step.keep(0))
+        shift = step.shift(self.problem, 0)
         h = step.noise(self._hidden(state, step.x, shift), 0)
-        shift = self.problem.shift(step.keep(1))
+        shift = step.shift(self.problem, 1)
         weights = step.draws.importance(column_norms(shift, step.nodes), self.samples, self.most)
         logits = shift @ (weights[..., None] * (h @ state["output.weight"]))
         return logits + state["output.bias"][:, None, :], 0.0

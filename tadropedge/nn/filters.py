@@ -31,6 +31,7 @@ class FilterNetwork(Network):
     shared = ("order",)
     space = DROPEDGE_SPACE
     level = "graph"
+    weighs = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -71,7 +72,8 @@ class FilterNetwork(Network):
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""
-        return self.logits(state, step.x, [self.operators.of(keep) for keep in step.keeps], step.noise), 0.0
+        shifts = [self.operators.of(*kept) for kept in step.kept]
+        return self.logits(state, step.x, shifts, step.noise), 0.0
 
     def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """On the operators of the whole graph."""

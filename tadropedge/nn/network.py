@@ -23,7 +23,7 @@ from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Parameters, Sparse
-from tadropedge.shift import shift_operator
+from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
 Value = bool | int | float | str
 Shapes = dict[str, tuple[int, ...]]
@@ -87,16 +87,23 @@ class Problem:
         """The entries of the pattern."""
         return Entries(self.graph)
 
-    def shift(self, keep: Tensor | None) -> Sparse:
-        """``Â = D̃^-1/2 (A + I) D̃^-1/2`` of the edges in the mask ``keep [T, M]``, or of all."""
-        return self._whole if keep is None else self._shift(keep)
+    def shift(self, keep: Tensor | None, factors: Tensor | None = None, inside: Tensor | None = None) -> Sparse:
+        """``Â = D̃^-1/2 (A + I) D̃^-1/2`` of the edges in the mask ``keep [T, M]``, or of all.
+
+        With ``factors [T, M]``, it is Â of all edges (of those in the mask ``inside``, if given) with the entries of
+        each edge multiplied by its factor.
+        """
+        if factors is not None:
+            whole = self._whole if inside is None else shift_operator(self.graph, inside)
+            return self._sparse(reweighted(whole, factors))
+        return self._sparse(self._whole if keep is None else shift_operator(self.graph, keep))
 
     @cached_property
-    def _whole(self) -> Sparse:
-        return self._shift(None)
+    def _whole(self) -> ShiftOperator:
+        return shift_operator(self.graph)
 
-    def _shift(self, keep: Tensor | None) -> Sparse:
-        return Sparse(self.graph.pattern.places, shift_operator(self.graph, keep).values, symmetric=True)
+    def _sparse(self, shift: ShiftOperator) -> Sparse:
+        return Sparse(self.graph.pattern.places, shift.values, symmetric=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,6 +114,10 @@ class TrainingStep:
     * ``nodes [T, N]``: ones at the nodes (or samples) whose loss counts: a mini-batch or the whole training set.
     * ``keeps``: masks ``[T, M]`` of the edges that exist in this step, one for all layers or one per layer; None: all.
     * ``draws``, ``noise``: random numbers and dropout of this step. ``epoch`` counts from 0.
+    * ``factors``, with the option ``unbiased``: for each of ``keeps``, what the entries of an edge in the operator of
+      the whole graph are multiplied by, ``[T, M]``: 0 or one over its keep probability. None: the operator is made from
+      the mask alone. Only networks that declare ``weighs`` are given any.
+    * ``inside [T, M]``: the edges that may be learned on, as ``edges`` of the network said; None: all.
     """
 
     x: Features
@@ -115,10 +126,24 @@ class TrainingStep:
     draws: Draws
     noise: Noise
     epoch: Tensor
+    factors: Sequence[Tensor] | None = None
+    inside: Tensor | None = None
 
     def keep(self, layer: int) -> Tensor | None:
         """The edges that exist in this layer."""
         return self.keeps[layer if len(self.keeps) > 1 else 0]
+
+    @property
+    def kept(self) -> list[tuple[Tensor | None, Tensor | None]]:
+        """For each of ``keeps`` the mask and, with the option ``unbiased``, the factors."""
+        if self.factors is None:
+            return [(keep, None) for keep in self.keeps]
+        return list(zip(self.keeps, self.factors, strict=True))
+
+    def shift(self, problem: Problem, layer: int) -> Sparse:
+        """Â of the edges that exist in this layer."""
+        keep, factors = self.kept[layer if len(self.keeps) > 1 else 0]
+        return problem.shift(keep, factors, self.inside)
 
 
 class Network:
@@ -126,8 +151,9 @@ class Network:
 
     A class declares ``settings``, its own options; ``shared``, those that must be equal for all trials of a batch;
     ``space``, the default search space; ``level``, the kind of task; ``batch_size``, that of its mini-batches (None:
-    the whole training set); ``drops``, whether edges can be dropped while it learns; and ``sampled``, whether its
-    training logits are only valid at the nodes of the step.
+    the whole training set); ``drops``, whether edges can be dropped while it learns; ``weighs``, whether it multiplies
+    by ``factors`` of the step where there are any (else it sees only which edges exist, and the option ``unbiased`` is
+    refused); and ``sampled``, whether its training logits are only valid at the nodes of the step.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
@@ -137,6 +163,7 @@ class Network:
     least_layers: ClassVar[int] = 1
     batch_size: ClassVar[int | None] = None
     drops: ClassVar[bool] = True
+    weighs: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
     recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host
 
@@ -237,6 +264,12 @@ class Network:
     def edges(self, training: Tensor) -> Tensor | None:
         """The edges that each trial may learn on, a mask ``[T, M]``; ``training [T, N]`` are its nodes. None: all."""
         return None
+
+    def expect(self, shares: Sequence[float]) -> None:
+        """Called once before the first step with the share of the edges that each of ``keeps`` holds on average.
+
+        Where masks of all layers are drawn alike, there is one share.
+        """
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor | float]:
         """Logits ``[T, N, C]``, and what is added to the loss ``[T]``; ``state`` holds parameters and statistics."""

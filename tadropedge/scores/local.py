@@ -15,9 +15,10 @@ def local_degree(graph: Graph) -> Tensor:
     """1 − log(rank) / log(d), the larger of both ends, float64 ``[M]``, by rank of the neighbour's degree.
 
     Seen from a node u of degree d, a neighbour v has rank 1 + (number of neighbours of u of higher degree than v). The
-    edge to the neighbour of highest degree scores 1, and so does every edge of a node of degree 1: a cut anywhere
-    leaves each node its edges to hubs, ⌊d^e⌋ of them at 1 − e. The same numbers as networkit's ``LocalDegreeScore``.
-    Edge weights do not enter.
+    edge to the neighbour of highest degree scores 1, and so does every edge of a node of degree 1: with the edges that
+    score at least 1 − e, a node keeps d^e of its edges or more, those to its largest neighbours. Neighbours of the same
+    degree share the best rank. networkit's ``LocalDegreeScore`` ranks them one after the other in the order that its
+    sort leaves them in, and has the same numbers where no degrees are equal. Edge weights do not enter.
 
     * Source: Hamann, Lindner, Meyerhenke, Staudt and Wagner, *Structure-preserving sparsification methods for social
       networks* (SNAM 2016).

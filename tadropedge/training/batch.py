@@ -23,7 +23,7 @@ from tadropedge.registry import MEASURES
 from tadropedge.sampling import signed
 from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import MOST, SELECTIONS, Architecture, Outcome, Trial
-from tadropedge.training.edges import EdgeCoins
+from tadropedge.training.edges import edge_coins
 from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 from tadropedge.training.record import Record
@@ -95,8 +95,8 @@ class Batch:
         self.epoch, self.updates = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
         keys = torch.tensor([signed(seed) for seed in seeds], device=device)
         self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
-        self.coins = EdgeCoins(task.graph, trials, task.scores, keys, self.network.edges(self.learning.masks[TRAIN]))
-        self.num_draws = self.network.draws if course.per_layer else 1
+        self.coins = edge_coins(task, self.network, trials, keys, self.learning.masks[TRAIN], course.per_layer)
+        self.network.expect(self.coins.shares)
         self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
         rates = (self._column("learning_rate"), self._column("weight_decay"))
         self.optimizer = Adam(self.parameters, *rates, self.updates)
@@ -117,7 +117,7 @@ class Batch:
 
     def run_epoch(self, evaluate: bool = True) -> None:
         """Toss coins, learn, evaluate, keep the best."""
-        keeps = [self.coins.keep(self.epoch, layer) for layer in range(self.num_draws)]
+        keeps = self.coins.keeps(self.epoch)
         ranks = None if self.batch_size is None else self._ranks()
         losses = [self._learn(self._nodes(ranks, number), keeps) for number in range(self.steps)]
         train_loss, *deciding = torch.stack(losses).mean(dim=0)
@@ -132,7 +132,16 @@ class Batch:
     def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
         """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
         seen = self.learning
-        step = TrainingStep(x=seen.x, nodes=nodes, keeps=keeps, draws=self.draws, noise=self.noise, epoch=self.epoch)
+        step = TrainingStep(
+            x=seen.x,
+            nodes=nodes,
+            keeps=keeps,
+            draws=self.draws,
+            noise=self.noise,
+            epoch=self.epoch,
+            factors=self.coins.factors(keeps),
+            inside=self.coins.inside,
+        )
         answer: Any = self.network.training(self.state, step)  # a user's own network may return anything
         if not isinstance(answer, tuple) or len(answer) != 2:
             name = type(self.network).__name__

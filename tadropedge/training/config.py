@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tadropedge.checks import check_integer, check_kind, check_number, check_positive, check_seed, check_table, settle
-from tadropedge.errors import lookup
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network, Setting, Sizes, Value
@@ -67,8 +67,9 @@ class Trial:
 
     ``keep_ratio``, if given, replaces ``keep_prob``: p is solved for, so that the expected kept share is met.
     ``gamma=None`` is the knee of the scores, ``sensitivity`` the c of DropSens, ``keep_last`` the keep probability (or
-    ratio) of the last layer with the option ``nested``, ``batch_size=None`` the network's own. ``split`` is a place in
-    the list of splits that the trainer is given. ``settings`` belong to the network, which checks them.
+    ratio) of the last layer with the option ``nested``: the rates of the layers run linearly from the first to the
+    last, by default 1. ``batch_size=None`` is the network's own. ``split`` is a place in the list of splits that the
+    trainer is given. ``settings`` belong to the network, which checks them.
 
     >>> Trial.of("cdf", dropout=0.3, batch_norm=True).settings
     {'batch_norm': True}
@@ -94,6 +95,7 @@ class Trial:
         check_table("settings", self.settings)
         if method.network is not None:
             NETWORKS[method.network].completed(method.network, self.settings)
+            check_weighs(method.network, self.method)
         for name in ("dropout", "keep_prob", "keep_ratio", "sensitivity", "keep_last"):
             if name in ("dropout", "keep_prob") or getattr(self, name) is not None:
                 settle(self, **{name: check_number(name, getattr(self, name), 0, 1)})
@@ -128,6 +130,21 @@ samples, inductive
         """Everything but the method, the seed and the split, without what is None, as :meth:`of` reads it."""
         mine = {name: getattr(self, name) for name in FIELDS if name not in ("method", "seed", "split", "settings")}
         return {name: value for name, value in {**mine, **self.settings}.items() if value is not None}
+
+
+def check_weighs(network: str, method: str) -> None:
+    """Refuse the option ``unbiased`` for a network that sees no weights of edges.
+
+    >>> check_weighs("graphsage", "cdf:unbiased")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: graphsage sees which edges exist but not their weights, so that kept edges \
+cannot be divided by their keep probability: 'cdf:unbiased'
+    """
+    if "unbiased" in Method.of(method).options and not NETWORKS[network].weighs:
+        raise TadropedgeError(
+            f"{network} sees which edges exist but not their weights, so that kept edges cannot be divided by their "
+            f"keep probability: {method!r}"
+        )
 
 
 FIELDS = tuple(one.name for one in fields(Trial))

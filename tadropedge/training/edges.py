@@ -1,22 +1,60 @@
-"""Which edges a batch of trials keeps in an epoch: keep probabilities and coins, ``[T, M]``."""
+"""Which edges a batch of trials keeps in an epoch: keep probabilities and coins, ``[T, M]``.
+
+The options of a method change how masks are drawn from its keep probabilities p:
+
+=============  ================================================================================================
+``unbiased``   masks as ever; the entries of kept edges are divided by p, which must be above 0
+``connected``  a spanning forest first, then the other edges so that Σ p are expected: Σ p is at least its size
+``exact``      exactly Σ p edges, rounded
+``nested``     p runs linearly from the first layer to the last; one coin for all layers, so that masks are nested
+=============  ================================================================================================
+
+``nested`` goes with all others: every layer has its own Σ p, and the mask of a layer contains those of all layers with
+smaller rates. With ``connected``, all layers contain the forest of the layer with the smallest rates. The share c of
+the edges around it is 1 − (|F| − Σ_F p) / Σ_(not F) p, which rises with p, so that c · p does too. With ``exact``, a
+layer takes the edges of the next smaller one first, then those of the smallest coin over probability.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
+from tadropedge.errors import TadropedgeError
+from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
 from tadropedge.method import SENSITIVITY, Method
-from tadropedge.sampling import key_tensor, pair_words, toss
+from tadropedge.nn.network import Network
+from tadropedge.sampling import (
+    ORDER_BYTES,
+    check_connected,
+    draw,
+    draw_forest,
+    key_tensor,
+    order_of,
+    pair_words,
+    smallest,
+    toss,
+    toss_around,
+)
 from tadropedge.sensitivity import SENSITIVITY as LEFT
+from tadropedge.shift import check_positive_probability
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.config import Trial
+from tadropedge.training.task import Task
+
+ROUNDING = 1e-9  # what a probability may fall by where rates rise
+LEAST = 2.0**-53  # below it, no coin is ever kept
 
 
 def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor:
-    """The probability of keeping each edge in a trial, float64 ``[M]``; ``scores`` holds those its method needs."""
+    """The probability of keeping each edge in a trial, float64 ``[M]``; ``scores`` holds those its method needs.
+
+    With the option ``nested`` it is that of the first layer: see :func:`keep_rows`.
+    """
     method = Method.of(trial.method)
     ones = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device)
     if method.strategy is None:
@@ -33,22 +71,175 @@ def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor
     )
 
 
+def keep_rows(graph: Graph, trial: Trial, scores: Mapping[str, Tensor], layers: int) -> Tensor:
+    """The same for each layer, ``[L, M]``: one row for all layers, or ``layers`` rows with the option ``nested``."""
+    if "nested" not in Method.of(trial.method).options:
+        return keep_row(graph, trial, scores)[None]
+    name = "keep_prob" if trial.keep_ratio is None else "keep_ratio"
+    rates = layer_rates(trial, layers)
+    rows = torch.stack([keep_row(graph, trial.but(**{name: rate}), scores) for rate in rates])
+    rising = rows if rates[0] <= rates[-1] else rows.flip(0)
+    if bool((rising.diff(dim=0) < -ROUNDING).any()):
+        raise TadropedgeError(
+            f"{trial.method} cannot be nested: its rule gives some edge a smaller probability at a larger {name}"
+        )
+    rising = rising.cummax(dim=0).values  # rounding must not break the nesting
+    return rising if rates[0] <= rates[-1] else rising.flip(0)
+
+
+def layer_rates(trial: Trial, layers: int) -> list[float]:
+    """``keep_prob`` of each layer, or ``keep_ratio`` if given, with the option ``nested``.
+
+    It runs linearly to ``keep_last``, by default 1: rates rise as in DropEdge++ (arXiv 2306.12091). A single layer has
+    the first rate.
+
+    >>> layer_rates(Trial("dropedge:nested", keep_prob=0.5), 3)
+    [0.5, 0.75, 1.0]
+    >>> layer_rates(Trial("cdf:nested", keep_ratio=0.875, keep_last=0.625), 2)
+    [0.875, 0.625]
+    """
+    first = trial.keep_prob if trial.keep_ratio is None else trial.keep_ratio
+    last = 1.0 if trial.keep_last is None else trial.keep_last
+    between = [first + (last - first) * layer / (layers - 1) for layer in range(1, layers - 1)]
+    return [first, *between, last] if layers > 1 else [first]
+
+
+def falls(trial: Trial) -> bool:
+    """Whether rates fall with the layer."""
+    first, last = layer_rates(trial, 2)
+    return "nested" in Method.of(trial.method).options and first > last
+
+
+def option_bytes(method: Method, layers: int, edges: int, entries: int) -> int:
+    """About how many bytes the options of a method add to one training of ``layers`` layers.
+
+    Without options there are none: what masks alone need is part of the network's footprint.
+
+    >>> option_bytes(Method.of("cdf"), 2, 1000, 3000), option_bytes(Method.of("cdf:unbiased"), 2, 1000, 3000)
+    (0, 20000)
+    """
+    need, drawn = 0, layers if "nested" in method.options else 1
+    if "nested" in method.options:
+        need += drawn * (9 * edges + 4 * entries)  # probabilities, masks and operators
+    if "unbiased" in method.options:
+        need += drawn * 8 * edges + 4 * entries  # one over the probabilities, the factors, and the whole operator
+    if "connected" in method.options or "exact" in method.options:
+        need += ORDER_BYTES * edges
+    return need
+
+
 class EdgeCoins:
-    """The edges that each trial keeps in an epoch, without moving values to the host."""
+    """The edges that each trial keeps in an epoch, without moving values to the host.
+
+    All trials have the same options, and with ``nested`` rates of all rise or of all fall. ``layers`` subgraphs are
+    drawn: one for all layers of the network, or one for each. ``inside [T, M]`` are the edges that may be learned on;
+    None: all. Forests and numbers of kept edges are those of the graph of these edges.
+    """
 
     def __init__(
-        self, graph: Graph, trials: Sequence[Trial], scores: Mapping[str, Tensor], seeds: Tensor, inside: Tensor | None
+        self,
+        graph: Graph,
+        trials: Sequence[Trial],
+        scores: Mapping[str, Tensor],
+        seeds: Tensor,
+        inside: Tensor | None,
+        layers: int = 1,
     ) -> None:
-        self.seeds, self.inside = seeds, inside  # inside [T, M]: the edges that may be learned on; None: all
-        self.prob = None
+        self.seeds, self.inside, self.layers = seeds, inside, layers
+        self.options = Method.of(trials[0].method).options
+        self.falling = falls(trials[0])
+        self.forest = ForestPlan.of(graph) if "connected" in self.options else None
+        self.fixed = graph.device.type == "cuda"  # an epoch may be recorded
+        self.words = pair_words(graph.num_edges, graph.device)  # held here: a CUDA graph reads them again
+        self.rows = self.prob = self.inverse = None
         if any(Method.of(trial.method).strategy is not None for trial in trials):
-            self.prob = torch.stack([keep_row(graph, trial, scores) for trial in trials])
+            self.rows = torch.stack([keep_rows(graph, trial, scores, layers) for trial in trials], dim=1)  # [L, T, M]
+            self.prob = self.rows[0]
+            for place, trial in enumerate(trials):
+                self._check(trial, self.rows[:, place], None if inside is None else inside[place])
+        if self.rows is not None and "unbiased" in self.options:
+            self.inverse = 1 / self.rows.to(torch.float32)
+
+    def _check(self, trial: Trial, rows: Tensor, inside: Tensor | None) -> None:
+        """Refuse probabilities with which the options of a trial cannot be met."""
+        try:
+            if "unbiased" in self.options:
+                never = rows < LEAST if inside is None else (rows < LEAST) & inside
+                check_positive_probability("unbiased", torch.where(never, 0.0, rows))
+            if self.forest is not None:
+                for row in rows:
+                    check_connected(self.forest, row, inside)
+        except TadropedgeError as error:
+            raise TadropedgeError(f"{trial.method}: {error}") from None
+
+    @property
+    def shares(self) -> list[float]:
+        """The share of the edges that is kept on average: one for all layers, or one per layer with ``nested``."""
+        found: list[float] = [1.0] if self.rows is None or not self.rows.numel() else self.rows.mean((1, 2)).tolist()
+        return found
+
+    def keeps(self, epoch: Tensor) -> list[Tensor | None]:
+        """The kept edges of every subgraph of an epoch, each ``[T, M]``. None: all edges, in every trial."""
+        if self.rows is not None and "nested" in self.options:
+            masks = self._nested(epoch)
+            return list(masks[::-1] if self.falling else masks)
+        return [self.keep(epoch, layer) for layer in range(self.layers)]
+
+    def factors(self, keeps: Sequence[Tensor | None]) -> list[Tensor] | None:
+        """One over the keep probability where an edge is kept, else 0, ``[T, M]``; None unless ``unbiased``."""
+        if self.inverse is None:
+            return None
+        inverses = self.inverse.expand(len(keeps), -1, -1)
+        return [torch.where(keep, one, 0.0) for keep, one in zip(keeps, inverses, strict=True) if keep is not None]
 
     def keep(self, epoch: Tensor, layer: int = 0) -> Tensor | None:
-        """The kept edges ``[T, M]`` of an epoch; every layer has its own coins. None: all edges, in every trial."""
+        """The kept edges ``[T, M]`` of one subgraph; every layer has its own coins."""
         if self.prob is None:
             return self.inside
+        if self.options:
+            return draw(
+                self.words,
+                self.seeds,
+                epoch,
+                self.prob,
+                layer=layer,
+                forest=self.forest,
+                exact="exact" in self.options,
+                inside=self.inside,
+                fixed=self.fixed,
+            )
         multiplier, offset = key_tensor(self.seeds, epoch, layer)
-        words = pair_words(self.prob.shape[-1], self.prob.device)
-        kept = toss(words, multiplier[:, None], offset[:, None], self.prob)
+        kept = toss(self.words, multiplier[:, None], offset[:, None], self.prob)
         return kept if self.inside is None else kept & self.inside
+
+    def _nested(self, epoch: Tensor) -> list[Tensor]:
+        """One mask per layer by the coins of the first, those of the smallest rates first."""
+        assert self.rows is not None
+        rows = self.rows.flip(0) if self.falling else self.rows
+        rows = rows if self.inside is None else torch.where(self.inside, rows, 0.0)
+        at = (self.words, self.seeds, epoch)
+        trees = None
+        if self.forest is not None:
+            trees = draw_forest(self.forest, *at, rows[0], inside=self.inside, fixed=self.fixed)
+        if "exact" in self.options:
+            masks: list[Tensor] = []
+            for row in rows:
+                first = masks[-1] if masks else trees
+                masks.append(smallest(order_of(*at, row, 0), row, first, fixed=self.fixed))
+            return masks
+        if trees is not None:
+            masks = [toss_around(trees, *at, row) for row in rows]
+            for sparse, dense in pairwise(masks):
+                dense.logical_or_(sparse)  # where c · p was rounded down
+            return masks
+        multiplier, offset = key_tensor(self.seeds, epoch)
+        return list(toss(self.words, multiplier[:, None], offset[:, None], rows))
+
+
+def edge_coins(
+    task: Task, network: Network, trials: Sequence[Trial], seeds: Tensor, training: Tensor, per_layer: bool
+) -> EdgeCoins:
+    """The coins of trials that are trained together on the nodes ``training [T, N]``; refused where they cannot be."""
+    several = per_layer or "nested" in Method.of(trials[0].method).options
+    layers = network.draws if several else 1
+    return EdgeCoins(task.graph, trials, task.scores, seeds, network.edges(training), layers)

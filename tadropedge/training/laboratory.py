@@ -6,7 +6,7 @@ trials into batches that fit into memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -23,12 +23,13 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import Method
+from tadropedge.nn.network import Problem, Sizes, Value
 from tadropedge.registry import MEASURES, NETWORKS, SCORES
 from tadropedge.scores.solve import edge_scores, settings_for
 from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
 from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, plug_ins
-from tadropedge.training.edges import keep_row
+from tadropedge.training.edges import keep_rows, option_bytes
 from tadropedge.training.measures import check_measurable
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_trial, train
@@ -106,7 +107,7 @@ class Laboratory:
     def check(self, trials: Sequence[Trial]) -> None:
         """Refuse trials that cannot be trained here, before any work is done."""
         for trial in check_trials(trials):
-            check_trial(trial, self.architecture, self.selection, self.dataset.level)
+            check_trial(trial, self.architecture, self.selection, self.dataset.level, per_layer=self.per_layer)
         self._check_memory(trials)
 
     @property
@@ -206,9 +207,23 @@ class Laboratory:
         return self._choosing.judging
 
     def kept_share(self, trial: Trial) -> float:
-        """The expected share of edges that a trial keeps."""
+        """The expected share of edges that a trial keeps; where rates change with the layer, the mean over layers."""
         check_kind("trial", trial, Trial)
-        return float(keep_row(self.dataset.graph, trial, self._needed([trial])).mean())
+        nested = "nested" in Method.of(trial.method).options
+        rows = keep_rows(self.dataset.graph, trial, self._needed([trial]), self._layers(trial) if nested else 1)
+        return float(torch.stack([row.mean() for row in rows]).mean())
+
+    def _layers(self, trial: Trial) -> int:
+        """How many layers of a trial's network can have a subgraph of their own."""
+        settings = self.architecture.settings_of(trial)
+        network = self.architecture.network(trial.method)[1]
+        problem = Problem(graph=self.dataset.graph, sizes=self._sizes(settings), settings=[settings])
+        return network(problem).draws
+
+    def _sizes(self, settings: Mapping[str, Value]) -> Sizes:
+        dataset = self.dataset
+        nodes = dataset.graph.num_nodes
+        return self.architecture.sizes(settings, nodes, dataset.num_features, dataset.num_classes)
 
     def train(self, trials: Sequence[Trial], *, keep_state: bool = False) -> list[Outcome]:
         """Train all trials, in batches that fit; a batch that does not is halved."""
@@ -260,10 +275,12 @@ class Laboratory:
         dataset, architecture = self.dataset, self.architecture
         nodes = dataset.graph.num_nodes
         settings = architecture.settings_of(trial)
-        sizes = architecture.sizes(settings, nodes, dataset.num_features, dataset.num_classes)
+        sizes = self._sizes(settings)
         signals = dataset.labels.shape[0] * (nodes if dataset.level == "graph" else 1)
         network = architecture.network(trial.method)[1]
-        return 4 * network.footprint(sizes, settings, signals, dataset.graph.pattern.num_entries)
+        entries = dataset.graph.pattern.num_entries
+        options = option_bytes(Method.of(trial.method), network.depth(sizes.layers), dataset.graph.num_edges, entries)
+        return 4 * network.footprint(sizes, settings, signals, entries) + options
 
     def _budget(self) -> float:
         """The bytes that a batch may take."""

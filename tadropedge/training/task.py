@@ -87,6 +87,11 @@ def passes(task: Task, split_places: Sequence[int], selection: str) -> tuple[Pas
     return found[0], found[1]
 
 
+def training_nodes(task: Task, split_places: Sequence[int]) -> Tensor:
+    """Ones ``[T, N]`` at the training nodes or samples of each trial."""
+    return _mask(task.labels, [task.splits[place][TRAIN].to(task.labels.device) for place in split_places])
+
+
 def _mask(labels: Tensor, indices: Sequence[Tensor]) -> Tensor:
     """Ones ``[T, N]`` at the nodes or samples of each trial."""
     zeros = torch.zeros(labels.shape[0], device=labels.device)

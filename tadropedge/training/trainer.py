@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
+
 from tadropedge.checks import check_integer
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 from tadropedge.training.batch import Batch, Course, mini_batches
-from tadropedge.training.config import Architecture, Outcome, Trial
-from tadropedge.training.task import TRAIN, Task
+from tadropedge.training.config import Architecture, Outcome, Trial, check_weighs
+from tadropedge.training.edges import edge_coins, falls
+from tadropedge.training.task import TRAIN, Task, training_nodes
 
 
 def train(
@@ -25,41 +28,67 @@ def train(
 
     The kept model is the one of lowest validation loss, measured in evaluation mode (``selection="evaluation"``)
     or on the training pass, as DropEdge does (``"training"``). ``per_layer`` draws a new subgraph for each layer.
-    Trials that differ in structure (network, shared settings, mini-batches) are trained one group after the other.
+    Trials that differ in structure (network, shared settings, mini-batches, options) are trained one group after the
+    other. Evaluation is on the whole graph, whatever the options.
     ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
     """
     where = [trial.split for trial in trials] if split_places is None else split_places
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):
-        check_trial(trial, architecture, course.selection, "node" if task.features.dim() == 2 else "graph")
+        level = "node" if task.features.dim() == 2 else "graph"
+        check_trial(trial, architecture, course.selection, level, per_layer=course.per_layer)
         groups.setdefault(structure(trial, architecture, task, where[place]), []).append(place)
     outcomes: dict[int, Outcome] = {}
-    for places in groups.values():
-        mine, splits = [trials[place] for place in places], [where[place] for place in places]
+    batches = [([trials[place] for place in places], [where[place] for place in places]) for places in groups.values()]
+    if len(batches) > 1:  # a single one checks itself as it starts
+        for mine, splits in batches:
+            check_options(task, architecture, mine, splits, course)
+    for places, (mine, splits) in zip(groups.values(), batches, strict=True):
         outcomes |= dict(zip(places, Batch(task, architecture, mine, splits, course).run(progress), strict=True))
     return [outcomes[place] for place in range(len(trials))]
 
 
 def structure(trial: Trial, architecture: Architecture, task: Task, split_place: int) -> tuple[object, ...]:
-    """What trials that are trained together share: the network, its shared settings, the mini-batches."""
+    """What trials that are trained together share: the network, its shared settings, the mini-batches, the options."""
     name, network = architecture.network(trial.method)
     settings, sizes = architecture.settings_of(trial), [len(part) for part in task.splits[split_place]]
     shared = (settings[key] for key in network.shared)
     samples = sizes if network.level == "graph" else []
-    return (name, *shared, *samples, *mini_batches(trial, architecture, sizes[TRAIN]))
+    options = (*Method.of(trial.method).options, falls(trial))
+    return (name, *shared, *samples, *mini_batches(trial, architecture, sizes[TRAIN]), *options)
 
 
-def check_trial(trial: Trial, architecture: Architecture, selection: str, level: str) -> None:
+def check_trial(
+    trial: Trial, architecture: Architecture, selection: str, level: str, *, per_layer: bool = False
+) -> None:
     """Refuse a trial that its network cannot be trained with, before training starts."""
     name, network = architecture.network(trial.method)
     if network.level != level:
         raise TadropedgeError(f"{name} is for {network.level}-level tasks and cannot be trained on a {level}-level one")
     check_integer(f"layers of {name}", architecture.layers, least=network.least_layers)
     architecture.settings_of(trial)
-    if Method.of(trial.method).strategy is not None and not network.drops:
+    method = Method.of(trial.method)
+    if method.strategy is not None and not network.drops:
         raise TadropedgeError(f"{name} chooses its edges itself and cannot be trained with {trial.method}")
+    check_weighs(name, trial.method)
+    if per_layer and "nested" in method.options:
+        raise TadropedgeError(
+            f"{trial.method}: nested and per_layer exclude each other: nested masks come from one coin for all layers, "
+            "with per_layer each layer has coins of its own"
+        )
     if selection != "evaluation" and network.sampled:
         raise TadropedgeError(
             f"{trial.method} has no validation loss on its training pass: selection {selection!r} cannot be used, "
             "choose evaluation"
         )
+
+
+def check_options(
+    task: Task, architecture: Architecture, trials: Sequence[Trial], split_places: Sequence[int], course: Course
+) -> None:
+    """Refuse trials of one structure whose keep probabilities do not allow their options, before any is trained."""
+    if Method.of(trials[0].method).options:
+        network = task.network(architecture, trials)
+        training = training_nodes(task, split_places)
+        seeds = torch.zeros(len(trials), dtype=torch.int64, device=task.graph.device)
+        edge_coins(task, network, trials, seeds, training, course.per_layer)

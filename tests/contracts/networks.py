@@ -136,13 +136,51 @@ class NetworkContract:
         mine, trials = self.lab(epochs=8), [self.trial(seed=seed) for seed in range(4)]
         same(mine.train(trials), [mine.train([one])[0] for one in trials])
 
+    def optional(self):
+        """Trials with every option that the network can have, alone and together."""
+        options = ["connected", "nested", "exact", "connected:nested", "nested:exact", "connected:nested:exact"]
+        options += ["unbiased", "unbiased:nested"] if self.network.weighs else []
+        return [
+            self.trial(f"{dropping}:{option}", seed=seed, keep_ratio=ratio, keep_last=last)
+            for option in options
+            for seed, (dropping, ratio, last) in enumerate([("dropedge", 0.8, None), ("cdf", 0.9, 0.7)])
+        ]
+
+    def test_alone_and_in_a_batch_options_are_the_same_to_the_last_bit(self):
+        if not self.network.drops:
+            pytest.skip("it chooses its edges itself")
+        mine, trials = self.lab(epochs=3), self.optional()
+        twice = mine.train([*trials, *(one.but(seed=one.seed + 7) for one in trials)])
+        assert not any(outcome.failed for outcome in twice)
+        same(twice[: len(trials)], [mine.train([one])[0] for one in trials])
+
+    def test_options_change_the_training_pass_and_not_the_evaluation(self):
+        if not self.network.drops:
+            pytest.skip("it chooses its edges itself")
+        plain, *others = self.lab(epochs=1).train([self.trial("cdf", keep_ratio=0.8), *self.optional()])
+        assert all(one.train_loss[0] != plain.train_loss[0] for one in others)
+        task, network = self.make(trials=1)
+        state = network.initial([5], CPU) | network.running(1, CPU)
+        chosen = task.network(self.architecture, [self.trial(self.optional()[0].method)])
+        logits = [one.evaluation(state, task.inputs(), torch.tensor(0)) for one in (network, chosen)]
+        assert torch.equal(*logits)
+
+    def test_a_network_that_sees_no_weights_refuses_to_be_unbiased(self):
+        if self.network.weighs or not self.network.drops:
+            return
+        with pytest.raises(TadropedgeError, match=f"{self.name} sees which edges exist but not their weights"):
+            self.lab().check([self.trial("cdf:unbiased")])
+        with pytest.raises(TadropedgeError, match=f"cannot be divided by their keep .*: '{self.name}.cdf:unbiased'"):
+            Trial(f"{self.name}+cdf:unbiased")
+
     def test_the_same_trials_again_are_the_same_to_the_last_bit(self):
         same(self.lab().train(self.trials()), self.lab().train(self.trials()))
 
     def test_every_device_trains_alike(self, device):
         if device.type == "cpu":
             pytest.skip("no second device to compare the CPU with")
-        close(self.lab(self.dataset.to(device)).train(self.trials()), self.lab().train(self.trials()), atol=1e-3)
+        trials = self.trials() + (self.optional() if self.network.drops else [])
+        close(self.lab(self.dataset.to(device)).train(trials), self.lab().train(trials), atol=1e-3)
 
     def test_a_trial_that_fails_leaves_the_others_alone(self):
         trials = [self.trial(learning_rate=1e30 if place == 1 else 0.01) for place in range(3)]

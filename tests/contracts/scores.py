@@ -17,13 +17,16 @@ from tadropedge.scores.solve import settings_for
 class ScoreContract:
     """Subclass it with ``score``, a name or ``staticmethod(function)``, and the settings to try it with.
 
-    ``weighted``: whether the edge weights of a graph matter; ``features``: whether the score takes node features.
+    ``weighted``: whether the edge weights of a graph matter; ``features``: whether the score takes node features;
+    ``shifted``: whether the scores of the whole graph are moved so that the smallest is 0, the only way in which one
+    component may then see another.
     """
 
     score = "aggregate"
     variants = ({},)
     weighted = True
     features = False
+    shifted = False
     tolerance = 1e-12
 
     def pytest_generate_tests(self, metafunc):
@@ -95,6 +98,10 @@ class ScoreContract:
             given["features"] = torch.cat([self.given(graph, settings)["features"] for graph in alone])
         together = edge_scores(union(*alone), self.score, **given)
         expected = torch.cat([self.scores(graph, settings) for graph in alone])
+        if self.shifted:
+            moved = (together - expected).split([graph.num_edges for graph in alone])
+            expected = expected + torch.cat([by.mean().expand(len(by)) for by in moved])
+            assert together.min() == 0
         assert together.numpy() == pytest.approx(expected.numpy(), abs=self.tolerance)
 
     def test_by_name_by_function_and_as_a_transform(self, settings, monkeypatch):
@@ -130,7 +137,8 @@ class DenseScoreContract(ScoreContract):
     """For a score with a definition in dense linear algebra: ``reference(graph, **settings)``."""
 
     def test_the_dense_definition(self, graph, settings):
-        assert self.scores(graph, settings).numpy() == pytest.approx(self.reference(graph, **settings), abs=1e-12)
+        given = self.given(graph, settings)
+        assert self.scores(graph, settings).numpy() == pytest.approx(self.reference(graph, **given), abs=1e-12)
 
 
 def _moved(value, device):

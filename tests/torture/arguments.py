@@ -291,6 +291,13 @@ def core() -> Iterator[Call]:
     )  # fmt: skip
     yield Call("tadropedge.edge_scores", tde.edge_scores, {"graph": GRAPH, "score": "effective"},
                {**SCORING, "score": Name()})  # fmt: skip
+    yield Call("tadropedge.edge_scores", tde.edge_scores, {"graph": GRAPH, "score": "cosine", "features": SQUARE},
+               {"features": Array(None, fixed=False, flags=True, sparse=True)})  # fmt: skip
+    yield Call(
+        "tadropedge.sparsify", tde.sparsify, {"graph": GRAPH, "keep_ratio": 0.75, "score": "effective"},
+        {**SCORING, "score": Name(), "keep_ratio": Real(0, 1, strict=True), "seed": SEED, "strategy": Name(),
+         "certificate": Flag()},
+    )  # fmt: skip
     yield Call("tadropedge.auto_gamma", tde.auto_gamma, {"weights": WEIGHTS},
                {"weights": Array(likes=True, fixed=False)})  # fmt: skip
     rules = {"weights": Array(likes=True, fixed=False), "strategy": Name(), "inverse": Flag()}
@@ -308,6 +315,10 @@ def core() -> Iterator[Call]:
     coins = {"seed": SEEDS, "epoch": Whole(-(10**6000), 10**6000)}
     yield Call("tadropedge.sample_edges", tde.sample_edges, {"prob": PROB, "seed": 3, "epoch": 4, "pairs": ARCS},
                {**coins, "prob": Array(0, 1, batch=True), "pairs": Optional(Array(None, whole=True))})  # fmt: skip
+    yield Call("tadropedge.sample_edges", tde.sample_edges,
+               {"prob": (PROB + 3) / 4, "seed": 3, "epoch": 4, "connected": GRAPH, "exact": True},
+               {**coins, "prob": Array(0, 1, batch=True), "connected": Optional(Instance()),
+                "exact": Flag()})  # fmt: skip
     yield Call("tadropedge.sample_directed", tde.sample_directed, {"num_pairs": 7, "keep_prob": 0.5},
                {**coins, "num_pairs": Whole(0, 2**40), "keep_prob": Real(0, 1), "device": Device()})  # fmt: skip
     yield Call("tadropedge.shift_operator", tde.shift_operator, {"graph": GRAPH, "keep": PROB},
@@ -521,9 +532,10 @@ def analysis() -> Iterator[Call]:
     yield Call(f"{name}.Realizability.bound", fit.bound, {"other": fit}, {"other": Instance()})
     yield Call(
         f"{name}.output_variance", diagnostics.output_variance,
-        {"network": lambda S: S @ torch.ones(6, 1), "graph": GRAPH, "prob": PROB, "samples": 3, "seed": 2, "batch": 2},
+        {"network": lambda S: S @ torch.ones(6, 1), "graph": GRAPH, "prob": PROB.clamp_min(0.125), "samples": 3,
+         "seed": 2, "batch": 2},
         {"network": Instance(), "graph": Instance(), "prob": Array(0, 1), "samples": Whole(3, 3), "batch": Whole(1),
-         "seed": SEED, "normalization": Name()},
+         "seed": SEED, "normalization": Name(), "unbiased": Flag()},
     )  # fmt: skip
 
 
@@ -672,6 +684,7 @@ def trainings() -> Iterator[Call]:
     trial = {
         "learning_rate": Real(0, 3e38, strict=True), "weight_decay": Real(0, 3e38), "dropout": Real(0, 1),
         "keep_prob": Real(0, 1), "keep_ratio": Optional(Real(0, 1)), "gamma": Optional(Real(0)),
+        "sensitivity": Optional(Real(0, 1)), "keep_last": Optional(Real(0, 1)),
         "batch_size": Optional(Whole(1)), "seed": Whole(0), "split": Whole(0),
     }  # fmt: skip
     values = {"learning_rate": 0.5, "weight_decay": 0.5, "dropout": 0.5, "keep_prob": 0.5, "seed": 3, "split": 2}
