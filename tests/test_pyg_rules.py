@@ -690,7 +690,7 @@ BAD = {
         lambda: TADropEdge(score="cosine", keep_prob=0.5)(ARCS),
         "the score 'cosine' needs node features: give x=, or a Data with x",
     ),
-    "x": (lambda: TADropEdge(score="cosine", keep_prob=0.5)(ARCS, x=[1.0]), "x must be a tensor"),
+    "x": (lambda: TADropEdge(score="cosine", keep_prob=0.5)(ARCS, x=[1.0]), "x must be a dense or CSR tensor"),
     "rows of x": (
         lambda: TADropEdge(score="cosine", keep_prob=0.5)(ARCS, x=torch.ones(50, 2), num_nodes=40),
         "one row of features per node",
