@@ -599,6 +599,16 @@ def test_settings_are_printed():
     assert repr(TADropEdge(score="aggregate", q=3, keep_prob=0.5)).endswith("strategy='cdf', keep_prob=0.5, q=3)")
 
 
+def test_seeds_in_parallel_on_graphs_that_are_tossed_in_parts():
+    ring = torch.arange(300_000)
+    arcs, prob, seeds = torch.stack((ring, (ring + 1) % 300_000)), torch.full((300_000,), 0.5), torch.arange(3)
+    model = torch.nn.Module()
+    model.drop = TADropEdge(advance="manual")
+    model.forward = lambda: model.drop.mask(arcs, prob)
+    masks = torch.vmap(lambda seed: torch.func.functional_call(model, {"drop.seed": seed}, ()))(seeds)
+    assert torch.equal(masks, sample_edges(prob, seed=seeds, pairs=arcs))
+
+
 TRAPS = (
     "8 threads draw by a connected rule",
     "2 fork workers: a rule, advance='call'",
