@@ -174,12 +174,11 @@ def toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Te
     # In the cache this takes a fifth of the time, or less where fresh memory is slow to get.
     keys = (multiplier, offset)
     shapes = [each.shape for each in (words, prob, *keys) if isinstance(each, Tensor)]
-    kept = torch.empty(torch.broadcast_shapes(*shapes), dtype=torch.bool)
-    width = max(1, BLOCK * kept.shape[-1] // kept.numel())
-    for begin in range(0, kept.shape[-1], width):
-        part = (..., slice(begin, begin + width))
-        kept[part] = _toss(words[part], multiplier, offset, prob[part])
-    return kept
+    shape = torch.broadcast_shapes(*shapes)
+    width = max(1, BLOCK * shape[-1] // shape.numel())
+    parts = [(..., slice(begin, begin + width)) for begin in range(0, shape[-1], width)]
+    # Put together and not written into one tensor, which vmap over seeds could not do.
+    return torch.cat([_toss(words[part], multiplier, offset, prob[part]) for part in parts], dim=-1)
 
 
 def _toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: Tensor) -> Tensor:
