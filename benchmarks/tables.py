@@ -395,6 +395,34 @@ def _both(rows: Sequence[dict[str, Any]], name: str) -> str:
     )
 
 
+SPARSIFY = ("sparsify.json", "sparsify-cuda.json")
+
+
+def sparsifiers() -> str:
+    """Effective resistance beside degree and chance, below and above what a spanning forest needs."""
+    if not present(*SPARSIFY):
+        return NOTHING_YET
+    columns = ("graph", "forest", "kept", "score", "components", "λ_min", "λ_max", "degrees, 5 to 95 %", "seconds")
+    rows = []
+    for name in present(*SPARSIFY):
+        for row in load(name)["sparsify"]:
+            degree, seconds = row["degree_ratio"], row["seconds"]
+            parts = f"{row['components_before']:,} → {row['components_after']:,}"
+            cells = [row["graph"], f"{row['forest']:.3f}", f"{row['keep_ratio']:g}", row["score"], parts]
+            cells += [_eigenvalue(row["lambda_min"]), _eigenvalue(row["lambda_max"])]
+            cells += [f"{degree['5 %']:.2f} to {degree['95 %']:.2f}"]
+            rows.append([*cells, f"{seconds['scoring']:.1f} + {seconds['certificate']:.1f}"])
+    forest = "forest: the share of the edges that a spanning forest has; seconds: of scoring and of the certificate"
+    notes = [forest, *map(from_docs, present(*SPARSIFY))]
+    return page(columns, rows, (0, 3), notes)
+
+
+def _eigenvalue(found: dict[str, Any]) -> str:
+    if found["value"] is None:
+        return f"{found['low']:.3g} to {found['high']:.3g}"
+    return f"{found['value']:.3g}" if found["converged"] else f"{found['value']:.3g} (not converged)"
+
+
 PLACES = {
     "README.md": {
         "cora": cora,
@@ -405,6 +433,7 @@ PLACES = {
     },
     "docs/speed.md": {"sampling": sampling, "startup": startup, "large": large},
     "docs/method.md": {"accuracy": accuracy},
+    "docs/sparsify.md": {"sparsify": sparsifiers},
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
     "docs/reproduction.md": {"spaces": spaces},
     "docs/statistics.md": {"false-alarms": false_alarms, "power": power, "procedure": procedure, "findable": findable},

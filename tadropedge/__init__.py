@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tadropedge.scores.effective import effective_resistance
     from tadropedge.scores.solve import edge_scores
     from tadropedge.shift import ShiftOperator, shift_operator
+    from tadropedge.sparsifier import sparsify
     from tadropedge.strategies import auto_gamma, keep_probabilities
 
 __version__ = "0.2.0.dev0"
@@ -41,6 +42,7 @@ _HOMES = {
     "scores.effective": ("effective_resistance",),
     "scores.solve": ("edge_scores",),
     "shift": ("ShiftOperator", "shift_operator"),
+    "sparsifier": ("sparsify",),
     "strategies": ("auto_gamma", "keep_probabilities"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -64,6 +66,7 @@ __all__ = [
     "sample_directed",
     "sample_edges",
     "shift_operator",
+    "sparsify",
 ]
 
 

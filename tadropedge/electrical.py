@@ -119,11 +119,13 @@ def _fit_total(share: Floats, total: int) -> Floats:
     return np.minimum(share, 1.0)
 
 
-def laplacian_solver(L: sp.csr_matrix, device: torch.device | str = "cpu") -> Callable[[Floats], Floats]:
+def laplacian_solver(
+    L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8
+) -> Callable[[Floats], Floats]:
     """The map b ↦ L⁺ b for blocks ``[n, k]``: one factorisation when it stays sparse, else conjugate gradients."""
     if Survey.of(L).separator <= NARROW:
         return grounded_inverse(L, np.full(L.shape[0], L.shape[0] ** -0.5))
-    return ConjugateGradients(L, device)
+    return ConjugateGradients(L, device, tolerance)
 
 
 class ConjugateGradients:

@@ -147,14 +147,17 @@ def shift_operator(
     if not isinstance(graph, Graph):
         raise TadropedgeError(f"expected a tadropedge.Graph, got {show(graph)}")
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
-    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
-        raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
+    check_dtype(dtype)
     if unbiased is not None:
         whole = shift_operator(graph, normalization=normalization, dtype=dtype)
         return whole if keep is None else reweighted(whole, _kept_over(graph, keep, unbiased, dtype))
     pattern = graph.pattern
     kept = _kept(graph, keep, dtype)
-    edges, diagonal = normalize(kept, pattern)
+    return placed(pattern, *normalize(kept, pattern))
+
+
+def placed(pattern: Pattern, edges: Tensor, diagonal: Tensor) -> ShiftOperator:
+    """The operator of the edge values ``[..., M]``, or ``[..., 2 M]``, and the diagonal ``[..., N]``."""
     symmetric = edges.shape[-1] == pattern.num_pairs  # one value stands for both directions of an edge
     source = pattern.pair_source if symmetric else pattern.source
     values = torch.cat((edges, diagonal), dim=-1).index_select(-1, source)
@@ -212,6 +215,12 @@ def _kept(graph: Graph, keep: Tensor | None, dtype: torch.dtype) -> Tensor:
         return kept
     weight = graph.weight.to(dtype)
     return kept * (weight if kept.shape[-1] == m else weight.repeat(2))
+
+
+def check_dtype(dtype: object) -> None:
+    """Refuse what values of an operator cannot have."""
+    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
+        raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
 
 
 def check_keep(graph: Graph, keep: object) -> Tensor:

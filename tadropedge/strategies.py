@@ -80,12 +80,12 @@ def proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
     reached = reached.cummax(0).values  # rounding must not disorder it
     certain = torch.searchsorted(reached, budget.contiguous())  # edges whose probability is 1
     rest = torch.cat((after, after.new_full((1,), torch.inf)))[certain]
-    factor = ((budget - certain) / rest).clamp_min(0.0).to(weights.device)
+    left, rest = (budget - certain).clamp_min(0.0).to(weights.device), rest.to(weights.device)
     share = ((budget - len(positive)) / max(1, len(scaled) - len(positive))).clamp(0.0, 1.0).to(weights.device)
     least = torch.cat((positive, positive.new_zeros(1)))[(certain - 1).clamp_min(0)]
     surely = torch.where(certain > 0, least, torch.inf).to(weights.device)
     scaled = scaled.to(weights.device)
-    likely = torch.where(scaled >= surely, 1.0, (factor * scaled).clamp_max(1.0))
+    likely = torch.where(scaled >= surely, 1.0, (left * (scaled / rest)).clamp_max(1.0))
     return torch.where(scaled > 0, likely, share)
 
 

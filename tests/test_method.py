@@ -127,8 +127,8 @@ def test_names_that_the_grammar_could_not_tell_apart_are_refused(name):
 
 def test_what_is_no_function_is_refused():
     scores = Registry("score", {})
-    with pytest.raises(TadropedgeError, match=r"the score 'degree' must be a function score.* got int 3"):
-        scores["degree"] = 3
+    with pytest.raises(TadropedgeError, match=r"the score 'strength' must be a function score.* got int 3"):
+        scores["strength"] = 3
 
 
 def test_names_are_read_without_torch():

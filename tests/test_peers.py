@@ -2,10 +2,12 @@
 
 import json
 
+import keep_ratio
 import numpy as np
 import peers_of_spectrum
 import pytest
 import spectrum
+import torch
 from peer import WAYS, pyg_epoch
 from scipy.sparse.csgraph import laplacian
 
@@ -22,6 +24,18 @@ def test_both_ways_to_write_a_training_are_the_same_training():
     usual, sparse = (pyg_epoch(load_dataset("clusters"), trial, 8, 2, way) for way in WAYS)
     for _ in range(3):
         assert usual() == pytest.approx(sparse(), abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+def test_all_ways_to_write_a_training_step_are_the_same_step():
+    dataset = keep_ratio.dataset_of("random", keep_ratio.random_graph(500, 2000), "cpu")
+    losses = []
+    for way in keep_ratio.WAYS:
+        step = keep_ratio.pyg_step(dataset, 1.0, way)
+        torch.manual_seed(1)  # of dropout: no edge is dropped
+        losses.append([float(step()) for _ in range(3)])
+    assert losses[1:] == [pytest.approx(losses[0], abs=1e-4)] * 2
+    assert losses[0][2] < losses[0][0]
 
 
 @pytest.mark.filterwarnings("ignore:Exited:UserWarning")  # of lobpcg: a rough answer

@@ -217,7 +217,7 @@ def test_ties_of_centralities_are_ties():
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.int64])
 @pytest.mark.parametrize("entries", [1, 50, 1 << 22])
 def test_cosine_of_dense_and_sparse_features(kind, entries, monkeypatch, device):
-    monkeypatch.setattr(similarity_module, "ENTRIES", entries)
+    monkeypatch.setattr(similarity_module, "ENTRIES", {"cpu": entries, "cuda": entries})
     graph = ZOO["clusters"]
     features = (torch.randn(graph.num_nodes, 11, generator=torch.Generator().manual_seed(0)) * 3).to(kind)
     features[features.abs() < 2] = 0

@@ -13,7 +13,15 @@ from graphs import ZOO, clusters
 from networks import make_network
 from torch import nn
 
-from tadropedge import aggregate_resistance, effective_resistance, keep_probabilities, sample_edges, shift_operator
+from tadropedge import (
+    SCORES,
+    aggregate_resistance,
+    edge_scores,
+    effective_resistance,
+    keep_probabilities,
+    sample_edges,
+    shift_operator,
+)
 from tadropedge.data.dataset import Split
 from tadropedge.data.source_localization import load_source_localization
 from tadropedge.data.synthetic import load_clusters, load_karate
@@ -226,6 +234,7 @@ def test_where_nothing_is_dropped_no_coin_is_tossed():
 def test_probabilities_of_every_method():
     graph = KARATE.graph
     scores = {"aggregate": aggregate_resistance(graph, 4), "effective": effective_resistance(graph)}
+    scores = dict.fromkeys(SCORES, edge_scores(graph, "degree")) | scores  # any will do for the others
     for name in droppings():
         method, row = Method.of(name), keep_row(graph, Trial.of(name, keep_prob=0.3), scores)
         if method.strategy is None:

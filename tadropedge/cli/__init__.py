@@ -18,6 +18,7 @@ from tadropedge.cli.progress import command_line, stop_on_signals
 from tadropedge.cli.recover import recover_command
 from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
+from tadropedge.cli.sparsify import sparsify_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
 from tadropedge.errors import TadropedgeError, one_line, reason, show
@@ -30,15 +31,11 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,  # rich would take longer to import than everything else here
 )
-for command in (
-    compare_command,
-    methods_command,
-    recover_command,
-    report_command,
-    reproduce_command,
-    train_command,
-    weights_command,
-):
+COMMANDS = (
+    compare_command, methods_command, recover_command, report_command, reproduce_command, sparsify_command,
+    train_command, weights_command,
+)  # fmt: skip
+for command in COMMANDS:
     app.command(command.__name__.removesuffix("_command"))(command)
 
 RESERVE = 2**22  # bytes that are given back to say that there are none left

@@ -106,7 +106,7 @@ def weights_command(
     given = {option: value for option, value in options.items() if value is not None}
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
         name, read, known = _read(source, data_root, seed, header, not unweighted, score_column)
-        settings = _settings(score, given, {"seed": seed, **known}, name)
+        settings = score_settings(score, given, {"seed": seed, **known}, name)
         if explain:
             _explain(read, score, settings, place, as_json)
             return
@@ -136,7 +136,7 @@ def _read(
     return data.name, data.graph, {"classes": data.num_classes, "features": data.features}
 
 
-def _settings(score: str, given: dict[str, Any], known: dict[str, Any], name: str) -> dict[str, Any]:
+def score_settings(score: str, given: dict[str, Any], known: dict[str, Any], name: str) -> dict[str, Any]:
     """What the user gave, and of what is known what the score takes; q is the number of classes unless it is given."""
     from tadropedge.scores.column import needs
     from tadropedge.scores.solve import check_settings, required, settings_for

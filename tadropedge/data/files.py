@@ -90,7 +90,7 @@ def load_file(
     if split is not None:
         lookup("split", split, {"file": None, "random": None})
     try:
-        contents = _contents(path, nodes, header, score_column)
+        contents = read_contents(path, nodes, header, score_column)
         if normalize:
             contents = replace(contents, features=row_normalized(contents.features))
         return made_dataset(contents, path.name.partition(".")[0], split, per_class, seed)
@@ -118,7 +118,10 @@ def made_dataset(contents: Contents, name: str, split: str | None, per_class: in
     return dataset if drawn is not None else replace(dataset, drawn=way_of(own, dataset.labels, seed=seed))
 
 
-def _contents(path: Path, nodes: str | Path | None, header: bool | None, column: str | None) -> Contents:
+def read_contents(
+    path: Path, nodes: str | Path | None = None, header: bool | None = None, column: str | None = None
+) -> Contents:
+    """What a file holds, without a split where it has none; ``column`` names one that is a score."""
     if path.suffix == ".npz":
         return _read_arrays(path, column)
     if path.suffix in (".pt", ".pth"):

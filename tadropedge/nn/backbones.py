@@ -52,6 +52,10 @@ class GCN(Network):
         self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
         self.recordable = self.operators.recordable
 
+    def expect(self, shares: Sequence[float]) -> None:
+        """Operators of the kept edges alone where that is faster."""
+        self.operators.expect(shares, self.problem.sizes.hidden)
+
     @classmethod
     def convolutions(cls, sizes: Sizes, settings: Mapping[str, Value]) -> list[GraphConvolution]:
         """All layers, the output layer last; the number of a layer is its place here.

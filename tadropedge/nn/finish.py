@@ -1,6 +1,7 @@
 """The end of a layer: bias, batch norm, ReLU and dropout.
 
-On a CPU one operation follows the other; on a GPU they are one kernel, and their gradients one or two.
+On a CPU one operation follows the other, in training block by block of nodes; on a GPU they are one kernel, and their
+gradients one or two.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ class Noise(Protocol):
 
     def coins(self, layer: int) -> Coins:
         """What the entries to drop are drawn from."""
+
+    def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
+        """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``; networks do without where there is none."""
 
 
 class BatchNorm:
@@ -61,6 +65,8 @@ def finish(
     """``dropout(relu(norm(h + bias)))`` of ``h [T, N, F]``, each part where it is asked for; ``h`` may be changed."""
     if h.is_cuda:
         return _fused(h.contiguous(), bias, norm, activate, noise, layer, training)
+    if norm is None and activate and noise is not None and hasattr(noise, "rectified"):  # a plain function is noise too
+        return noise.rectified(h, bias, layer)
     h += bias[:, None, :]
     if norm is not None:
         h = norm(h, training)

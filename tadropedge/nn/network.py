@@ -271,6 +271,12 @@ class Network:
         """The edges that each trial may learn on, a mask ``[T, M]``; ``training [T, N]`` are its nodes. None: all."""
         return None
 
+    def expect(self, shares: Sequence[float]) -> None:
+        """Called once before the first step with the share of the edges that each of ``keeps`` holds on average.
+
+        Where masks of all layers are drawn alike, there is one share.
+        """
+
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor | float]:
         """Logits ``[T, N, C]``, and what is added to the loss ``[T]``; ``state`` holds parameters and statistics."""
         raise NotImplementedError

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import ceil, inf
 
 import torch
 from torch import Tensor
 
+from tadropedge.compaction import compact_operator, compact_reweighted
 from tadropedge.graph import Graph
 from tadropedge.nn.layers import Operator, Sparse
 from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
 DENSE_NODES = 128  # below this a dense batched product beats a sparse one
+# A subgraph gets a pattern of its own where a product is spared this many numbers, which pays for building it.
+WORTH_COMPACTING = {"cpu": 2**24, "cuda": 2**27}
+RECORDED = ("cuda",)  # where epochs are recorded, so that the number of kept edges cannot be read
+DEVIATIONS = 10  # above the mean number of kept edges: there is room for that many, and no mask has more
 
 
 class Operators:
@@ -24,6 +30,20 @@ class Operators:
             name: torch.tensor([i for i, other in enumerate(normalizations) if other == name], device=graph.device)
             for name in sorted(set(normalizations))
         }
+        self.compact = False
+        self.capacity: int | None = None
+
+    def expect(self, shares: Sequence[float], width: int) -> None:
+        """Decide by the shares of the edges that masks keep on average, and the ``width`` of the signals.
+
+        A single training on a large graph that drops many edges is better off with operators of the kept edges alone.
+        A batch is not: the masks of its trials differ, and one pattern serves all.
+        """
+        edges, device = self.graph.num_edges, self.graph.device.type
+        spared = (1 - sum(shares) / len(shares)) * 2 * edges * width
+        self.compact = self.trials == 1 and spared >= WORTH_COMPACTING.get(device, inf)
+        most = max(shares) * edges
+        self.capacity = min(edges, ceil(most + DEVIATIONS * most**0.5) + 64) if device in RECORDED else None
 
     @property
     def recordable(self) -> bool:
@@ -40,6 +60,8 @@ class Operators:
 
         With ``factors [T, M]``, the operators of the whole graph with the entries of each edge times its factor.
         """
+        if self.compact and keep is not None:
+            return self._operator(self._compact(keep[0], factors))
         if factors is not None:
             return self._operator(reweighted(self._whole, factors))
         return self.whole if keep is None else self._operator(self._of(keep))
@@ -60,6 +82,12 @@ class Operators:
             values.index_copy_(0, rows, shift.values)
             symmetric = symmetric and shift.symmetric
         return ShiftOperator(pattern, values, symmetric)
+
+    def _compact(self, keep: Tensor, factors: Tensor | None) -> ShiftOperator:
+        if factors is not None:
+            return compact_reweighted(self._whole, keep, factors[0], self.capacity)
+        shift = compact_operator(self.graph, keep, normalization=next(iter(self.rows)), capacity=self.capacity)
+        return shift.with_values(shift.values[None], shift.symmetric)
 
     def _operator(self, shift: ShiftOperator) -> Operator:
         if self.graph.num_nodes <= DENSE_NODES:

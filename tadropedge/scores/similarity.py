@@ -14,7 +14,7 @@ from tadropedge.graph import Graph
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-ENTRIES = 1 << 22  # features of one end that are looked at together
+ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # features of one end that are looked at together: what a cache holds
 
 
 def cosine(graph: Graph, features: Tensor | None) -> Tensor:
@@ -39,7 +39,8 @@ def cosine(graph: Graph, features: Tensor | None) -> Tensor:
         return _sparse(graph, rows).to(graph.device)
     products = [torch.empty(0, dtype=torch.float64, device=graph.device)]
     size = _each(rows, rows)
-    for low, high in zip(*(end.split(max(1, ENTRIES // max(1, rows.shape[1]))) for end in graph.pairs), strict=True):
+    step = max(1, ENTRIES[rows.device.type] // max(1, rows.shape[1]))
+    for low, high in zip(*(end.split(step) for end in graph.pairs), strict=True):
         products.append(_each(rows[low], rows[high]))
     low, high = size[graph.pairs]
     return _angle(torch.cat(products), low, high)
@@ -63,7 +64,7 @@ def _checked(graph: Graph, features: Tensor | None) -> Tensor:
 
 def _each(first: Tensor, second: Tensor) -> Tensor:
     """The products of two lists of rows, float64 ``[B]``, in pieces."""
-    step = max(1, ENTRIES // max(1, first.shape[1]))
+    step = max(1, ENTRIES[first.device.type] // max(1, first.shape[1]))
     pieces = zip(first.split(step), second.split(step), strict=True)
     return torch.cat([(one.to(torch.float64) * other.to(torch.float64)).sum(1) for one, other in pieces])
 
@@ -76,7 +77,7 @@ def _sparse(graph: Graph, features: Tensor) -> Tensor:
     rows: sp.csr_matrix = csr_matrix(tuple(part.cpu().numpy() for part in parts), shape=features.shape)
     rows.sum_duplicates()
     low, high = (end.cpu() for end in graph.pairs)
-    step = max(1, ENTRIES // max(1, rows.nnz // rows.shape[0]))
+    step = max(1, 16 * ENTRIES["cpu"] // max(1, rows.nnz // rows.shape[0]))
     products = []
     for one, other in zip(low.split(step), high.split(step), strict=True):
         product = rows[one.numpy()].multiply(rows[other.numpy()])

@@ -96,6 +96,7 @@ class Batch:
         keys = torch.tensor([signed(seed) for seed in seeds], device=device)
         self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
         self.coins = edge_coins(task, self.network, trials, keys, self.learning.masks[TRAIN], course.per_layer)
+        self.network.expect(self.coins.shares)
         self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
         rates = (self._column("learning_rate"), self._column("weight_decay"))
         self.optimizer = Adam(self.parameters, *rates, self.updates)

@@ -172,6 +172,12 @@ class EdgeCoins:
         except TadropedgeError as error:
             raise TadropedgeError(f"{trial.method}: {error}") from None
 
+    @property
+    def shares(self) -> list[float]:
+        """The share of the edges that is kept on average: one for all layers, or one per layer with ``nested``."""
+        found: list[float] = [1.0] if self.rows is None or not self.rows.numel() else self.rows.mean((1, 2)).tolist()
+        return found
+
     def keeps(self, epoch: Tensor) -> list[Tensor | None]:
         """The kept edges of every subgraph of an epoch, each ``[T, M]``. None: all edges, in every trial."""
         if self.rows is not None and "nested" in self.options:

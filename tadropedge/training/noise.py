@@ -5,6 +5,7 @@ So a trial sees the same noise alone or in a batch, on every device, and whateve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tadropedge.kernels import Coins
 
 STREAM = 1_000  # streams below this number belong to the coins of the edges
+BLOCK = 2**17  # entries whose coins are tossed together on a CPU: they stay in its cache
 
 
 class Dropout:
@@ -41,17 +43,73 @@ class Dropout:
 
     def __call__(self, h: Tensor, layer: int) -> Tensor:
         """Return ``h`` with entries dropped and the others scaled up."""
-        multiplier, offset = self._keys(layer)
         if not h.is_cuda:
-            return h * self._factors(h.shape, multiplier, offset)
-        dropped: Tensor = _Dropped.apply(h, multiplier, offset, self.limit, self.scale)  # type: ignore[no-untyped-call]
+            return h * self._factors(h.shape, layer)
+        dropped: Tensor = _Dropped.apply(h, *self._keys(layer), self.limit, self.scale)  # type: ignore[no-untyped-call]
         return dropped
 
-    def _factors(self, shape: torch.Size, multiplier: Tensor, offset: Tensor) -> Tensor:
-        """``scale`` where the coin ``a · word + b`` is below the limit, else 0; kept for the backward pass."""
-        coins: Tensor = pair_words(shape[1] * shape[2], self.limit.device) * multiplier
-        coins += offset
-        return (coins < self.limit).to(torch.float32).view(shape).mul_(self.scale)
+    def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
+        """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h [T, N, F]``; ``bias [T, F]``."""
+        rectified: Tensor = _Rectified.apply(h, bias, self, layer)  # type: ignore[no-untyped-call]
+        return rectified
+
+    def _factors(self, shape: torch.Size, layer: int) -> Tensor:
+        """What entries are multiplied by; kept for the backward pass."""
+        factors = torch.empty(shape)
+        for place, block in self.blocks(shape, layer):
+            factors[place] = block
+        return factors
+
+    def blocks(self, shape: torch.Size, layer: int) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
+        """The places of blocks, and ``scale`` for the entries whose coin ``a · word + b`` is below the limit, else 0.
+
+        The same memory is used for every block.
+        """
+        multiplier, offset = self._keys(layer)
+        words = pair_words(shape[1] * shape[2], self.limit.device).view(shape[1:])
+        coins, factors = torch.empty(0, dtype=torch.int64), torch.empty(0)
+        for trials, rows in _blocks(shape):
+            own = words[rows].flatten()
+            torch.mul(own, multiplier[trials], out=coins.resize_(len(multiplier[trials]), len(own)))
+            coins += offset[trials]
+            factors.resize_(coins.shape).copy_(coins < self.limit[trials])
+            yield (trials, rows), factors.view(-1, *words[rows].shape).mul_(self.scale[trials])
+
+
+def _blocks(shape: torch.Size) -> Iterator[tuple[slice, slice]]:
+    """Places that cut ``[T, N, F]`` into blocks of trials, and of nodes where one trial alone is too large."""
+    trials, nodes, width = shape
+    rows = min(nodes, max(1, BLOCK // max(1, width)))
+    several = max(1, BLOCK // max(1, rows * width))
+    for first in range(0, trials, several):
+        for begin in range(0, nodes, max(1, rows)):
+            yield slice(first, first + several), slice(begin, begin + rows)
+
+
+class _Rectified(torch.autograd.Function):
+    """Bias, ReLU and dropout of one block after the other: a signal is read and written once, not eight times."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, bias: Tensor, noise: Dropout, layer: int) -> Tensor:
+        ctx.mark_dirty(h)
+        shape = (len(bias), 1, bias.shape[-1])
+        bias = bias.view(shape).expand(len(h), -1, -1)
+        for (trials, rows), factors in noise.blocks(h.shape, layer):
+            h[trials, rows].add_(bias[trials]).relu_().mul_(factors)
+        ctx.save_for_backward(h)
+        ctx.scale, ctx.shape = noise.scale, shape
+        return h
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        (out,) = ctx.saved_tensors
+        slope = torch.empty_like(out)
+        for place in _blocks(out.shape):
+            # A kept entry is positive where ReLU let it pass, and a dropped one is 0.
+            mine = slope[place]
+            torch.ops.aten.threshold_backward.grad_input(gradient[place], out[place], 0, grad_input=mine)
+            mine *= ctx.scale[place[0]]
+        return slope, slope.sum_to_size(ctx.shape)[:, 0], None, None
 
 
 class _Dropped(torch.autograd.Function):

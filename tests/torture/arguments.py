@@ -66,7 +66,7 @@ LONGEST = 600  # characters of a message
 # What is public: all of ``__all__``, and by name where a package is documented module by module.
 PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge": None,
-    "tadropedge.pyg": ("AddKeepProbability", "AddResistance", "AddScore", "TADropEdge"),
+    "tadropedge.pyg": None,
     "tadropedge.data": None,
     "tadropedge.spectrum": None,
     "tadropedge.diagnostics": None,
@@ -111,7 +111,7 @@ ALSO = {
     "storage": ("path",),
     "i": ("trial index",),
     "table": ("parameter", "method"),
-    "x": ("shift @ x",),
+    "x": ("shift @ x", "features"),
     "methods": ("method",),
     "architecture": ("backbone",),
     "weights": ("score",),
@@ -315,6 +315,11 @@ def core() -> Iterator[Call]:
                {**SCORING, "score": Name()})  # fmt: skip
     yield Call("tadropedge.edge_scores", tde.edge_scores, {"graph": GRAPH, "score": "cosine", "features": SQUARE},
                {"features": Array(None, fixed=False, flags=True, sparse=True)})  # fmt: skip
+    yield Call(
+        "tadropedge.sparsify", tde.sparsify, {"graph": GRAPH, "keep_ratio": 0.75, "score": "effective"},
+        {**SCORING, "score": Name(), "keep_ratio": Real(0, 1, strict=True), "seed": SEED, "strategy": Name(),
+         "certificate": Flag()},
+    )  # fmt: skip
     yield Call("tadropedge.auto_gamma", tde.auto_gamma, {"weights": WEIGHTS},
                {"weights": Array(likes=True, fixed=False)})  # fmt: skip
     rules = {"weights": Array(likes=True, fixed=False), "strategy": Name(), "inverse": Flag()}
@@ -392,15 +397,54 @@ def transforms() -> Iterator[Call]:
     yield Call(f"{name}.AddKeepProbability", pyg.AddKeepProbability, {"keep_prob": 0.5, "gamma": 0.25},
                {"strategy": Name(), "keep_prob": Real(0, 1), "gamma": Real(0), "inverse": Flag()})  # fmt: skip
     yield Call(f"{name}.AddKeepProbability", pyg.AddKeepProbability, {"keep_ratio": 0.5}, {"keep_ratio": Real(0, 1)})
+    yield Call(f"{name}.AddKeepProbability", pyg.AddKeepProbability, {"strategy": "dropsens", "keep_prob": 0.5,
+                                                                     "sensitivity": 0.75},
+               {"sensitivity": Real(0, 1)})  # fmt: skip
     yield Call(f"{name}.AddKeepProbability.forward", lambda data: pyg.AddKeepProbability(keep_prob=0.5)(data),
                {"data": partial(made_data)}, {"data": Instance()})  # fmt: skip
-    yield Call(f"{name}.TADropEdge", pyg.TADropEdge, {}, {"seed": SEED, "advance": Name()})
+    yield Call(f"{name}.AddShift", pyg.AddShift, {}, {"normalization": Name(), "dtype": Instance()})
+    yield Call(f"{name}.AddShift.forward", lambda data: pyg.AddShift()(data), {"data": partial(made_data)},
+               {"data": Instance()})  # fmt: skip
+    yield from modules(name)
+    yield from dropping_functions(name)
+
+
+def modules(name: str) -> Iterator[Call]:
+    """How TADropEdge is made."""
+    made = f"{name}.TADropEdge"
+    yield Call(made, pyg.TADropEdge, {}, {"seed": SEED, "advance": Name()})
+    yield Call(made, pyg.TADropEdge, BY_RULE, RULE | {"unbiased": Flag()})
+    yield Call(made, pyg.TADropEdge, {"strategy": "uniform", "keep_ratio": 0.5}, {"keep_ratio": Real(0, 1)})
+    yield Call(made, pyg.TADropEdge, {"strategy": "dropsens", "keep_prob": 0.5, "sensitivity": 0.75},
+               {"sensitivity": Real(0, 1)})  # fmt: skip
+    yield Call(made, pyg.TADropEdge, {"advance": "manual", "keep_prob": 0.5, "layers": 3, "keep_last": 0.75},
+               {"layers": Whole(1, 10_000), "keep_last": Optional(Real(0, 1))})  # fmt: skip
+    yield Call(f"{made}.of", pyg.TADropEdge.of, {"method": "degree-cdf", "keep_prob": 0.5},
+               {"method": Name(), "seed": SEED, "advance": Name()})  # fmt: skip
+
+
+def dropping_functions(name: str) -> Iterator[Call]:
+    """What TADropEdge and its function draw."""
     arcs = Array(0, whole=True, fixed=False, narrow=False)
     drop = {"edge_index": arcs, "edge_keep_prob": Array(0, 1, gradient=False),
             "node_id": Optional(Array(None, whole=True, fixed=False))}  # fmt: skip
     given = {"edge_index": BOTH, "edge_keep_prob": PROB.repeat(2), "node_id": torch.arange(6)}
     for method in ("forward", "mask"):
         yield Call(f"{name}.TADropEdge.{method}", method_of(method), given, drop)
+    yield Call(f"{name}.ta_dropout_edge", pyg.ta_dropout_edge, given | {"seed": 3, "epoch": 4},
+               drop | {"seed": SEED, "epoch": Whole(-(10**9000), 10**9000), "training": Flag()})  # fmt: skip
+    known = {"edge_index": BOTH, "x": torch.ones(6, 2), "num_nodes": 6, "edge_weight": WEIGHTS.repeat(2)}
+    kinds = {"edge_index": arcs, "num_nodes": Optional(Whole(6)),
+             "x": Array(None, fixed=False, sparse=True, free=True, nan=True, flags=True),
+             "edge_weight": Optional(Array(0, column=True, precision=False))}  # fmt: skip
+    yield Call(f"{name}.ta_dropout_edge", pyg.ta_dropout_edge, BY_RULE | known | {"score": "cosine"}, RULE | kinds)
+    yield Call(f"{name}.ta_dropout_edge", pyg.ta_dropout_edge,
+               {"edge_index": BOTH, "strategy": "uniform", "keep_ratio": 0.5}, {"keep_ratio": Real(0, 1)})  # fmt: skip
+    yield Call(f"{name}.ta_dropout_edge", pyg.ta_dropout_edge,
+               {"edge_index": BOTH, "strategy": "dropsens", "keep_prob": 0.5, "sensitivity": 0.75},
+               {"sensitivity": Real(0, 1)})  # fmt: skip
+    for method in ("forward", "mask", "probabilities"):
+        yield Call(f"{name}.TADropEdge.{method}", ruled(method), known | {"layer": 1}, kinds | {"layer": Whole(0, 2)})
     yield Call(f"{name}.TADropEdge.forward",
                lambda edge_attr: dropping()(BOTH, PROB.repeat(2), edge_attr), {"edge_attr": torch.ones(14, 2)},
                {"edge_attr": Attribute()})  # fmt: skip
@@ -409,12 +453,25 @@ def transforms() -> Iterator[Call]:
     yield Call(f"{name}.TADropEdge.set_epoch", dropping().set_epoch, {"epoch": 2}, {"epoch": Whole(0)})
 
 
+def ruled(method: str) -> Callable[..., Any]:
+    """A method of a module with a rule for three layers, made anew for each call."""
+    rule = {"score": "cosine", "strategy": "proportional", "keep_ratio": 0.5, "layers": 3}
+    return lambda **given: getattr(pyg.TADropEdge(seed=3, advance="manual", **rule), method)(**given)  # type: ignore[arg-type]
+
+
 class ScoreName(Name):
     """A name, or a function of one argument, which is only called when there are data."""
 
     def legal(self, value: Any) -> bool | None:
         """Functions and ``weights=None``, the default of a deprecated name, are not tried."""
         return None if value is len or value is None else False
+
+
+RULE = {
+    "score": ScoreName(), "strategy": Optional(Name()), "keep_prob": Real(0, 1), "gamma": Real(0),
+    "inverse": Flag(), "connected": Flag(), "exact": Flag(), "cache_dir": Optional(PathLike()),
+}  # fmt: skip
+BY_RULE = {"score": "degree", "strategy": "cutoff", "keep_prob": 0.75, "gamma": 0.5}
 
 
 def quietly(function: Callable[..., Any]) -> Callable[..., Any]:

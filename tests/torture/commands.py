@@ -17,6 +17,7 @@ import tadropedge.comparison.report  # what commands import when they run is loa
 import tadropedge.paper.reproduce
 import tadropedge.score_report.terminal
 import tadropedge.score_report.write
+import tadropedge.sparsifier
 import tadropedge.training.model_file  # noqa: F401
 from tadropedge.cli import app
 from torture import Case
@@ -37,6 +38,7 @@ BASE = {
     "compare": "karate --trials 1 --seeds 2 --epochs 1 --methods original --out out",
     "train": "karate --epochs 1 --out out",
     "weights": "karate --no-figures --out out",
+    "sparsify": "karate --keep-ratio 0.5 --out out",
     "reproduce": "components --out out",
     "report": "finished",
 }
@@ -79,6 +81,10 @@ COMBINED = (
     "weights karate --explain --score effective", "weights karate --gamma 0", "weights karate --kind nope",
     "weights karate --desired-clusters 0", "weights karate --solver Dense", "weights .", "weights karate --out file",
     "weights karate --explain --laplacian nope", "weights karate --explain --q 0", "weights /dev/null",
+    "sparsify", "sparsify karate --keep-ratio 0", "sparsify karate --keep-ratio 1.1", "sparsify karate --score Uniform",
+    "sparsify karate --score uniform --q 3", "sparsify karate --q 3",
+    "sparsify file", "sparsify nope.npz", "sparsify .", "sparsify /dev/null",
+    "sparsify karate --out file", "sparsify karate --device cuda:99", "sparsify karate --connected",
     "reproduce nope", "reproduce Table1", "reproduce components --preset Quick", "reproduce components --part cora",
     "reproduce table1 --part nope", "reproduce all --part cora", "reproduce components --out file",
     "report file", "report .", "report nowhere", *(f"report {name}" for name in DAMAGED),
@@ -89,7 +95,8 @@ FINE_LINES = (
     "train karate --epochs 1 --dropout 0", "train karate --epochs 1 --weight-decay 0",
     f"train karate --epochs 1 --seed {2**64 - 1}",
     f"train karate --epochs 1 --seed {2**63}", f"weights karate --no-figures --seed {2**64 - 1}",
-    "weights karate --explain",
+    "weights karate --explain", "sparsify karate --keep-ratio 1", "sparsify KARATE --score uniform --no-certificate",
+    f"sparsify karate --seed {2**64 - 1}",
     "train karate --epochs 1 --data-root nowhere", "--version", "--help", "train --help",
     "train --plugin prints --help",
 )  # fmt: skip
@@ -104,7 +111,7 @@ def cases() -> Iterator[Case]:
                 yield Case(f"{name} {option} {value[:30]!r}", partial(refused, line))
     for line in COMBINED:
         yield Case(f"tadropedge {line}", partial(refused, line.split()))
-    for name in ("train", "compare", "weights"):
+    for name in ("train", "compare", "weights", "sparsify"):
         for folder in ODD_FOLDERS:
             line = [name, *replaced(BASE[name].split(), "--out", folder)]
             yield Case(f"{name} into {folder[:30]!r}", partial(works, line))

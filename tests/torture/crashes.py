@@ -34,6 +34,7 @@ POINTS = {
     ("train over a model", FILES): 90,
     ("train after a crash", FILES): 95,
     ("weights", FILES): 210,
+    ("sparsify", FILES): 210,
     ("reproduce trainings", FILES): 240,
     ("reproduce pieces", FILES): 70,
 }

@@ -38,12 +38,22 @@ COMMANDS = {
     "train over a model": TRAIN,
     "train after a crash": TRAIN,
     "weights": "weights edges.txt --q 2 --out out --json",
+    "sparsify": "sparsify edges.txt --keep-ratio 0.8 --out out --json",
     "reproduce trainings": "reproduce convergence --out out --json",
     "reproduce pieces": "reproduce proposition1 --out out --json",
 }
 BATCH = 3  # trials between two writes
 PIECES = {"graphs": 1, "draws": 2, "shares": [0.5]}
-WARM = ("cli", "cli.progress", "comparison.report", "paper.reproduce", "score_report.terminal", "score_report.write")
+WARM = (
+    "cli",
+    "cli.progress",
+    "comparison.report",
+    "paper.reproduce",
+    "score_report.terminal",
+    "score_report.write",
+    "sparsifier",
+    "export",
+)
 LOG = ".trained"
 Files = dict[str, Any]
 

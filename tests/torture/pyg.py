@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset
 from torch_geometric.data import Data
 
-from tadropedge import TadropedgeError, sample_edges
+from tadropedge import Graph, TadropedgeError, sample_edges
 from tadropedge.pyg import AddKeepProbability, AddResistance, TADropEdge
 from torture import Case
 from torture.process import forked
@@ -30,12 +31,19 @@ TRIES = "TADropEdge in threads, workers, compilers and copies"
 ARCS = torch.stack((torch.arange(96), (torch.arange(96) + 1) % 96))  # a cycle: masks of 96 coins do not meet by chance
 PROB = torch.full((96,), 0.5, dtype=torch.float64)
 OUTSIDE = {"nan": torch.nan, "inf": torch.inf, "-inf": -torch.inf, "-0.1": -0.1, "1.1": 1.1, "1 + 1e-9": 1 + 1e-9}
+WEDGES = torch.stack((torch.arange(96), (torch.arange(96) + 5) % 96))
+KNOWN = torch.cat((ARCS, WEDGES), dim=1)  # the cycle with chords: every node has degree 4, so all edges score alike
+RULES: dict[str, dict[str, Any]] = {
+    "a rule": {"score": "degree", "strategy": "proportional", "keep_ratio": 0.75},
+    "a connected rule": {"score": "degree", "strategy": "proportional", "keep_ratio": 0.75, "connected": True},
+    "an exact rule": {"score": "degree", "strategy": "proportional", "keep_ratio": 0.75, "exact": True},
+}
 Check = Callable[[Path], None]
 
 
 def cases() -> Iterator[Case]:
-    """Threads first, then workers, programs that are traced or compiled, passes, and copies."""
-    for listed in (_threads, _workers, _programs, _values, _passes, _copies):
+    """Threads first, then workers, programs that are traced or compiled, passes, copies, and all of it by rule."""
+    for listed in (_threads, _workers, _programs, _values, _passes, _copies, _rules):
         for name, check in listed():
             yield Case(name, check)
 
@@ -481,3 +489,118 @@ def _rank(rank: int, store: Path) -> None:
         out.sum().backward()
         assert torch.equal(out.detach().bool(), mask_of(epoch))
     torch.distributed.destroy_process_group()
+
+
+# --- by rule --------------------------------------------------------------------------------------------------------
+
+
+def _rules() -> Iterator[tuple[str, Check]]:
+    for name, rule in RULES.items():
+        yield f"8 threads draw by {name}", partial(_threads_by_rule, rule)
+        yield f"2 fork workers: {name}, advance='call'", _child(_workers_by_rule, rule, "call")
+        yield f"2 fork workers: {name}, advance='manual' and share_memory()", _child(_workers_by_rule, rule, "manual")
+        yield f"torch.jit.trace of {name}", partial(_traced_by_rule, rule)
+        yield f"torch.export of {name}", partial(_exported_by_rule, rule)
+        for backend in ("eager", "aot_eager", "inductor"):
+            yield f"{name}, compiled by {backend}", partial(_compiled_by_rule, rule, backend)
+        for reentrant in (False, True):
+            yield f"checkpointing, {name}, use_reentrant={reentrant}", partial(_recomputed_by_rule, rule, reentrant)
+        yield f"{name} under no_grad and inference_mode", partial(_modes_by_rule, rule)
+        yield f"{name}, copied", partial(_copied_by_rule, rule)
+
+
+def ruled_mask(rule: dict[str, Any], epoch: int, seed: int = 0) -> Tensor:
+    """The mask by the pure function: all edges of this graph have the same probability."""
+    graph = Graph.from_edge_index(KNOWN)
+    prob = torch.full((graph.num_edges,), 0.75, dtype=torch.float64)
+    options: dict[str, Any] = {"connected": graph} if "connected" in rule else {}
+    mask = sample_edges(prob, seed=seed, epoch=epoch, pairs=graph.pairs, exact="exact" in rule, **options)
+    return graph.to_arcs(mask)
+
+
+class Ruled(nn.Module):
+    """A model with one TADropEdge that computes probabilities itself."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.drop = TADropEdge(**settings)
+
+    def forward(self, edge_index: Tensor) -> Tensor:
+        return self.drop.mask(edge_index)
+
+
+def _threads_by_rule(rule: dict[str, Any], folder: Path) -> None:
+    drop, masks = TADropEdge(**rule), list[Tensor]()
+    in_threads(8, lambda: masks.extend(drop.mask(KNOWN) for _ in range(10)))
+    same(masks, [ruled_mask(rule, epoch) for epoch in range(80)])
+
+
+class DrawingByRule(Drawing):
+    """Six items, each a mask by rule."""
+
+    def __getitem__(self, place: int) -> Tensor:
+        return self.drop.mask(KNOWN)
+
+
+def _workers_by_rule(rule: dict[str, Any], advance: str) -> None:
+    drop = TADropEdge(seed=5, advance=advance, **rule)
+    drop.share_memory()
+    loader = DataLoader(DrawingByRule(drop), batch_size=None, num_workers=2, multiprocessing_context="fork")
+    if advance == "call":
+        with refused("TADropEdge(", "cannot count calls"):
+            list(loader)
+        return
+    for epoch in (0, 3):
+        drop.set_epoch(epoch)
+        assert all(torch.equal(mask, ruled_mask(rule, epoch, seed=5)) for mask in loader)
+
+
+def _traced_by_rule(rule: dict[str, Any], folder: Path) -> None:
+    with quietly(), refused("torch.jit.trace", "eval()"):
+        torch.jit.trace(Ruled(**rule), (KNOWN,))
+
+
+def _exported_by_rule(rule: dict[str, Any], folder: Path) -> None:
+    with quietly(), refused("can be exported", "drop.probabilities(edge_index)"):
+        torch.export.export(Ruled(**rule), (KNOWN,), strict=False)
+
+
+def _compiled_by_rule(rule: dict[str, Any], backend: str, folder: Path) -> None:
+    with quietly():
+        net = Ruled(seed=9, **rule)
+        program = torch.compile(net, backend=backend)
+        for epoch in range(3):
+            assert torch.equal(program(KNOWN), ruled_mask(rule, epoch, seed=9))
+        assert int(net.drop.epoch) == 3
+
+
+def _recomputed_by_rule(rule: dict[str, Any], reentrant: bool, folder: Path) -> None:
+    def once(drop: TADropEdge) -> Tensor:
+        values = torch.ones(192, requires_grad=True)
+        checkpoint(lambda x: (x * x * drop.mask(KNOWN)).sum(), values, use_reentrant=reentrant).backward()
+        assert values.grad is not None
+        return values.grad
+
+    assert torch.equal(once(TADropEdge(advance="manual", **rule)), 2.0 * ruled_mask(rule, 0))
+    with refused("gradient checkpointing", "advance='manual'"):
+        once(TADropEdge(**rule))
+
+
+def _modes_by_rule(rule: dict[str, Any], folder: Path) -> None:
+    drop = TADropEdge(**rule)
+    for epoch, mode in enumerate((torch.inference_mode, torch.no_grad, torch.enable_grad)):
+        with mode():
+            assert torch.equal(drop.mask(KNOWN), ruled_mask(rule, epoch))
+            assert drop.eval().mask(KNOWN).all()
+            drop.train()
+
+
+def _copied_by_rule(rule: dict[str, Any], folder: Path) -> None:
+    for way in (copy.deepcopy, lambda drop: pickle.loads(pickle.dumps(drop)), _saved):
+        for seen in (False, True):
+            drop = TADropEdge(seed=-2, **rule)
+            if seen:
+                drop.mask(KNOWN)
+            other = way(drop).half().double()
+            assert torch.equal(other.mask(KNOWN), ruled_mask(rule, int(seen), seed=-2))
+            assert set(other.state_dict()) == {"seed", "epoch"}

@@ -1,0 +1,242 @@
+"""``tadropedge sparsify``: a weighted graph of few edges, and a certificate of how close it is to the whole one."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from tadropedge.checks import name_or_path
+from tadropedge.cli.options import (
+    Device_,
+    Json_,
+    Out_,
+    Plugin_,
+    Root_,
+    Seed_,
+    Wait_,
+    check_count,
+    chosen_device,
+    output_folder,
+)
+from tadropedge.cli.progress import Report, command_line, live_progress
+from tadropedge.cli.report import show
+from tadropedge.cli.weights import SOLVER, score_settings
+from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.registry import DATASETS, SCORES
+
+if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
+    from rich.table import Table
+
+    from tadropedge.certificate import Certificate
+    from tadropedge.data.files import Contents
+    from tadropedge.graph import Graph
+    from tadropedge.pencil import Extreme
+    from tadropedge.sparsifier import Sparsified
+
+GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
+SCORE = f"uniform, one of {', '.join(SCORES)}, or one that you registered"
+CERTIFICATE, UNIFORM = "certificate.json", "uniform"
+
+
+def sparsify_command(
+    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
+    score: Annotated[str, Option(help=SCORE)] = "effective",
+    keep_ratio: Annotated[float, Option(help="the expected share of kept edges, up to 1")] = 0.1,
+    q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
+    desired_clusters: Annotated[
+        int | None, Option(help="approximate number of clusters; q at the nearest large eigengap")
+    ] = None,
+    laplacian: Annotated[str | None, Option(help="combinatorial (default) or normalized")] = None,
+    solver: Annotated[str | None, Option(help=SOLVER)] = None,
+    tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
+    relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
+    header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
+    unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
+    certificate: Annotated[bool, Option(help="measure how close the result is")] = True,
+    seed: Seed_ = 0,
+    device: Device_ = "cpu",
+    data_root: Root_ = None,
+    out: Out_ = Path("sparsified"),
+    wait: Wait_ = False,
+    plugin: Plugin_ = None,
+    as_json: Json_ = False,
+) -> None:
+    """Keep few edges, with larger weights, so that the graph as a whole stays what it was; say how close it is.
+
+    Writes edges.csv, graph.npz, data.pt (PyTorch Geometric) and certificate.json. If it is interrupted, run the same
+    command again to resume; it ends with the same files.
+
+    Example: tadropedge sparsify cora --score effective --keep-ratio 0.5 --out cora-sparse
+    """
+    lookup("score", score, dict.fromkeys((UNIFORM, *SCORES)))  # not what it stands for, which would load torch
+    source = name_or_path("dataset or file", graph, DATASETS)
+    check_count("q", q)
+    check_count("desired_clusters", desired_clusters)
+
+    from tadropedge.certificate import certify
+    from tadropedge.checks import check_seed
+    from tadropedge.export import WRITERS
+    from tadropedge.publish.label import run_label
+    from tadropedge.sparsifier import check_ratio, draw, edge_importance
+
+    check_ratio(keep_ratio)
+    check_seed(seed)
+    place = chosen_device(device)
+    options = {
+        "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
+        "tolerance": tolerance, "relative_error": relative_error,
+    }  # fmt: skip
+    given = {option: value for option, value in options.items() if value is not None}
+    with output_folder(out, *WRITERS, CERTIFICATE, "cache/", wait=wait):
+        begun = time.monotonic()
+        name, read, contents = _read(source, data_root, seed, header, not unweighted)
+        settings = _settings(score, given, contents, name)
+        with live_progress(as_json, kept="finished components are kept") as report:
+            how: dict[str, Any] = {"cache_dir": out / "cache", "device": place}
+            importance = edge_importance(read, score, settings, progress=partial(report, "edges scored"), **how)
+            found = draw(read, keep_ratio, importance, seed)
+            if not found.num_edges:
+                raise TadropedgeError(f"no edge of '{name}' was kept with keep_ratio={keep_ratio:g} and seed={seed}")
+            measured = certify(read, found, progress=partial(report, "edges judged"), **how) if certificate else None
+            document = {
+                "graph": {"name": name, "nodes": read.num_nodes, "edges": read.num_edges},
+                "settings": {"score": score, "keep_ratio": keep_ratio, "seed": seed, **_told(settings)},
+                "edges": found.num_edges,
+                "certificate": None if measured is None else plain(measured),
+                "files": [*WRITERS, CERTIFICATE],
+                "run": run_label(place, command_line(), time.monotonic() - begun),
+            }
+            _write(out, found, contents, document, report)
+    written = f"written to {out}: {', '.join([*WRITERS, CERTIFICATE])}"
+    show(document, as_json, [_page(document, measured), written])
+
+
+def _read(
+    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool
+) -> tuple[str, Graph, Contents | None]:
+    """The name to call it by, the graph, and features and labels where nodes have them."""
+    from tadropedge.data import Given, load_dataset
+    from tadropedge.data.files import Contents, read_contents
+    from tadropedge.files import existing, read_arrays
+    from tadropedge.graph import Graph
+
+    contents = None
+    if isinstance(source, str):
+        data = load_dataset(source, root=root, seed=seed)
+        name, graph = data.name, data.graph
+        if data.level == "node":
+            splits = tuple(data.drawn.splits) if isinstance(data.drawn, Given) else (data.split,)
+            contents = Contents(graph=graph, features=data.features, labels=data.labels, splits=splits)
+    else:
+        name, source = source.name.partition(".")[0], existing(source)
+        arrays = set(read_arrays(source, set())[1]) if source.suffix == ".npz" else set()
+        if source.suffix in (".pt", ".pth") or ("y" in arrays and arrays & {"x", "x_data"}):
+            contents = _named(source.name, partial(read_contents, source))
+            graph = contents.graph
+        else:
+            graph = Graph.from_file(source, header=header, weighted=weighted)
+    return name, graph if weighted or graph.weight is None else replace(graph, weight=None), contents
+
+
+def _named(file: str, read: Callable[[], Contents]) -> Contents:
+    """What a file holds; a complaint about it says which file it is."""
+    try:
+        return read()
+    except TadropedgeError as error:
+        raise TadropedgeError(str(error) if file in str(error) else f"{file}: {error}") from error
+
+
+def _settings(score: str, given: dict[str, Any], contents: Contents | None, name: str) -> dict[str, Any]:
+    """The settings of the score: those that were given, and what the data know."""
+    from tadropedge.data.splits import num_classes
+
+    if score == UNIFORM:
+        return given
+    known = {"features": contents.features, "classes": num_classes(contents.labels)} if contents is not None else {}
+    return score_settings(score, given, known, name)
+
+
+def _told(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that JSON can hold."""
+    return {name: value for name, value in settings.items() if name != "features"}
+
+
+def _write(
+    folder: Path, found: Sparsified, contents: Contents | None, document: dict[str, Any], report: Report
+) -> None:
+    """Every file whole or not at all, the certificate last: where it is, all others belong to it."""
+    from tadropedge.atomic import write_atomic
+    from tadropedge.export import WRITERS
+
+    (folder / CERTIFICATE).unlink(missing_ok=True)
+    for done, (file, write) in enumerate(WRITERS.items()):
+        report("files written", done, len(WRITERS) + 1)
+        write(folder / file, found, contents)
+    write_atomic(folder / CERTIFICATE, (json.dumps(document, indent=2) + "\n").encode())
+    report("files written", len(WRITERS) + 1, len(WRITERS) + 1)
+
+
+def plain(found: Certificate) -> dict[str, Any]:
+    """A certificate ready for JSON, where what is not known is ``null``."""
+    values = asdict(found)
+    for name in ("lambda_min", "lambda_max"):
+        kept = {key: value if math.isfinite(value) else None for key, value in values[name].items()}
+        values[name] = {**kept, "converged": getattr(found, name).converged}
+    return values
+
+
+def _page(document: dict[str, Any], found: Certificate | None) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, words in _facts(document, found):
+        facts.add_row(Text(name), Text(words))
+    return facts
+
+
+def _facts(document: dict[str, Any], found: Certificate | None) -> Iterator[tuple[str, str]]:
+    graph, settings = document["graph"], document["settings"]
+    yield "graph", f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} edges"
+    share = document["edges"] / graph["edges"]
+    yield "kept", f"{document['edges']:,} edges ({share:.2%}) by the score {settings['score']}, seed {settings['seed']}"
+    if found is None:
+        return
+    parted = found.components_after > found.components_before
+    yield "λ_min", "0, exactly: components fell apart" if parted else _words(found.lambda_min)
+    yield "λ_max", _words(found.lambda_max)
+    yield "", "all xᵀL'x / xᵀLx lie from λ_min to λ_max, with the Laplacians L before and L' after"
+    isolated = f"isolated nodes {found.isolated_before:,} before, {found.isolated_after:,} after"
+    yield "components", f"{found.components_before:,} before, {found.components_after:,} after; {isolated}"
+    ratio = found.degree_ratio
+    middle = ", ".join(f"{name} {ratio[name]:.3g}" for name in ratio if name not in ("least", "largest"))
+    yield "degrees", f"after over before: {middle}; from {ratio['least']:.3g} to {ratio['largest']:.3g}"
+
+
+def _words(one: Extreme) -> str:
+    """An eigenvalue with what is known of its error.
+
+    >>> from tadropedge.pencil import UNKNOWN, Extreme
+    >>> _words(Extreme(value=2.0, error=1e-4, low=2.0, high=2.2))
+    '2 ± 0.0001; between 2 and 2.2 but for a chance of one in a million'
+    >>> _words(UNKNOWN)
+    'not found: between 0 and inf'
+    """
+    if math.isnan(one.value):
+        return f"not found: between {one.low:.4g} and {one.high:.4g}"
+    error = f" ± {one.error:.1g}" if math.isfinite(one.error) else ", of an unknown error"
+    if one.high - one.low <= 2 * one.error:
+        return f"{one.value:.4g}{error}"
+    far = "" if one.converged else " (not converged)"
+    ends = f"between {one.low:.4g} and {one.high:.4g} but for a chance of one in a million"
+    return f"{one.value:.4g}{error}{far}; {ends}"

@@ -1,0 +1,395 @@
+"""The module that drops edges in training: settings, the epoch, and nothing else; the mathematics is a function."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import get_worker_info
+from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
+
+from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
+from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
+from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
+from tadropedge.pyg.transforms import check_data
+from tadropedge.sampling import signed
+from tadropedge.scores.solve import Score
+from tadropedge.sensitivity import SENSITIVITY
+from tadropedge.strategies import Score as Strategy
+
+ADVANCES = {"call": None, "manual": None}
+TAKING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
+
+
+class TADropEdge(nn.Module):
+    """Drop edges in training; in ``eval()`` pass everything through untouched.
+
+    ``TADropEdge(score="degree", strategy="proportional", keep_ratio=0.7)`` scores the edges of a graph when it first
+    sees it and remembers their keep probabilities. It takes a ``Data`` or arcs:
+
+    * ``drop(data)`` returns a shallow copy of which every attribute of arcs is thinned alike.
+    * ``drop(edge_index)`` returns ``(edge_index, edge_mask)``, the kept arcs and the mask over the input's arcs, True
+      for kept. Further per-arc tensors ride along: ``drop(edge_index, edge_attr)`` returns
+      ``(edge_index, edge_mask, edge_attr)``. Scores that need features take ``x=``; ``edge_weight=`` enters the score,
+      and its kept part is returned after the mask.
+
+    ``TADropEdge()`` without a rule takes the probabilities with every call: ``drop(edge_index, edge_keep_prob, ...)``,
+    or a ``Data`` with ``edge_keep_prob`` as :class:`AddKeepProbability` writes it. This is the way of mini-batches,
+    whose own scores would not be those of the whole graph.
+
+    **The rule.** ``score`` is a name of ``tadropedge.SCORES`` or your own function, ``settings`` are its own (``q=7``)
+    and ``cache_dir`` keeps it on disk: see :func:`tadropedge.edge_scores`. ``strategy`` (``"cdf"`` by default, or
+    ``"uniform"`` without a score), ``keep_prob`` or ``keep_ratio``, ``gamma``, ``inverse`` and ``sensitivity`` are
+    those of :func:`tadropedge.keep_probabilities`. :meth:`of` takes the name of a method instead.
+
+    **Options.**
+
+    * ``unbiased``: kept weights are divided by their keep probability, so that their mean over all draws is what was
+      given, or 1. ``drop(data)`` writes ``edge_weight``, and divides ``edge_shift`` (see :class:`AddShift`) too;
+      ``drop(edge_index)`` returns ``(edge_index, edge_mask, edge_weight, ...)``. It is for your model to use them.
+    * ``connected``: every mask contains a spanning forest. ``exact``: every mask has the same number of edges. See
+      :func:`tadropedge.sample_edges`. Self-loops are always kept.
+    * ``layers=L``: ``drop(..., layer=l)`` keeps rates that run in equal steps from ``keep_prob`` or ``keep_ratio`` in
+      layer 0 to ``keep_last`` (1 by default) in layer L − 1. Masks of one epoch are nested.
+
+    Coins are a pure function of (seed, epoch, the two node ids): both directions of an edge share one. (The laboratory
+    numbers edges by their place in the graph instead, so its coins are others.)
+
+    **The epoch** is a buffer, saved in the ``state_dict``. With ``advance="call"`` every call in training mode
+    draws with the current epoch and then adds one, so each call, and each layer that calls, sees a new subgraph.
+    With ``advance="manual"`` only ``next_epoch()`` and ``set_epoch(n)`` move it: all mini-batches of an epoch, all
+    workers and a recomputed forward pass then see the same subgraph. There give ``node_id`` (PyG's ``batch.n_id``,
+    which ``drop(batch)`` finds by itself), so that coins follow the nodes of the whole graph and not their place in
+    the batch.
+
+    Nothing is rebuilt with ``drop.mask(...)``: it returns the mask alone, for models that take edge weights. With
+    probabilities that are given it compiles to one graph.
+
+    **More than one caller** (docs/method.md has a table of them all):
+
+    * Threads: with ``advance="call"`` no two calls share an epoch; which thread gets which is not determined.
+    * DataLoader workers hold copies, so ``advance="call"`` is refused there. With ``advance="manual"`` call
+      ``drop.share_memory()`` before the workers start, so that ``set_epoch(n)`` reaches all of them.
+    * Gradient checkpointing runs the forward pass twice: ``advance="call"`` is refused in the second one.
+    * ``torch.compile`` and ``torch.export`` advance the epoch as eager code does; probabilities outside of [0, 1],
+      NaN included, are then a ``RuntimeError``. ``torch.jit`` would freeze the epoch and is refused. A rule,
+      ``connected`` and ``exact`` are run outside of a compiled graph, and cannot be exported.
+    """
+
+    seed: Tensor
+    epoch: Tensor
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        advance: str = "call",
+        score: Score | None = None,
+        strategy: str | Strategy | None = None,
+        keep_prob: float | None = None,
+        keep_ratio: float | None = None,
+        gamma: float | str = "auto",
+        inverse: bool = False,
+        sensitivity: float = SENSITIVITY,
+        unbiased: bool = False,
+        connected: bool = False,
+        exact: bool = False,
+        layers: int | None = None,
+        keep_last: float | None = None,
+        cache_dir: str | Path | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        number = check_seed(seed, signed=True)
+        lookup("advance", advance, ADVANCES)
+        self.advance = advance
+        self.dropping = Dropping(
+            score=score,
+            strategy=strategy,
+            keep_prob=keep_prob,
+            keep_ratio=keep_ratio,
+            gamma=gamma,
+            inverse=inverse,
+            sensitivity=sensitivity,
+            unbiased=unbiased,
+            connected=connected,
+            exact=exact,
+            layers=layers,
+            keep_last=keep_last,
+            cache_dir=cache_dir,
+            settings=settings,
+        )
+        if self.dropping.layers is not None and advance == "call":
+            raise TadropedgeError(
+                "layers=... draws all layers of a pass with one coin, so calls cannot move the epoch: use "
+                "advance='manual', and next_epoch() after each step"
+            )
+        self.plans = KeptPlans()
+        self.register_buffer("seed", torch.tensor(signed(number % 2**64)))
+        self.register_buffer("epoch", torch.tensor(0))
+
+    @classmethod
+    def of(cls, method: str, seed: int = 0, *, advance: str = "call", **settings: Any) -> TADropEdge:
+        """The module of a method by its name in the grammar of :mod:`tadropedge.method`.
+
+        >>> TADropEdge.of("degree-proportional:connected", keep_ratio=0.7)
+        TADropEdge(seed=0, epoch=0, advance='call', score='degree', strategy='proportional', keep_ratio=0.7, \
+connected=True)
+        """
+        return cls(seed, advance=advance, **settings_of(method, settings))
+
+    # -- what is drawn --------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        edge_index: Tensor | Data,
+        *edge_attr: Tensor | None,
+        edge_keep_prob: Tensor | None = None,
+        node_id: Tensor | None = None,
+        x: Tensor | None = None,
+        num_nodes: int | None = None,
+        edge_weight: Tensor | None = None,
+        layer: int | None = None,
+    ) -> Any:
+        """Return a thinned ``Data``, or the kept arcs, the mask, and what of the tensors belongs to the kept arcs."""
+        if isinstance(edge_index, BaseData):
+            beside = (*edge_attr, edge_keep_prob, x, num_nodes, edge_weight)
+            if any(value is not None for value in beside):
+                raise TadropedgeError("edge_index is a Data, which brings all of its tensors: give drop(data) alone")
+            return self._thinned(check_data(edge_index), node_id, layer)
+        check_arcs(edge_index)
+        if self.dropping.strategy is None and edge_keep_prob is None and edge_attr:
+            edge_keep_prob, *edge_attr = edge_attr  # type: ignore[assignment]
+        weighs = self.dropping.unbiased or edge_weight is not None
+        if not self.training:
+            everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+            weights = (_ones(edge_index) if edge_weight is None else edge_weight,) if weighs else ()
+            return (edge_index, everything, *weights, *edge_attr)
+        for values in edge_attr:
+            if values is not None and check_tensor("an edge attribute", values).shape[:1] != edge_index.shape[1:]:
+                raise TadropedgeError(
+                    f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
+                )
+        arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        mask, prob = self._draw(arcs, edge_keep_prob, layer)
+        weights = (_over(_ones(edge_index) if edge_weight is None else edge_weight, prob, mask),) if weighs else ()
+        kept = (None if values is None else values[mask] for values in edge_attr)
+        return (edge_index[:, mask], mask, *weights, *kept)
+
+    def mask(
+        self,
+        edge_index: Tensor,
+        edge_keep_prob: Tensor | None = None,
+        node_id: Tensor | None = None,
+        *,
+        x: Tensor | None = None,
+        num_nodes: int | None = None,
+        edge_weight: Tensor | None = None,
+        layer: int | None = None,
+    ) -> Tensor:
+        """The mask of kept arcs, bool ``[A]``; all True in ``eval()``."""
+        check_arcs(edge_index)
+        if not self.training:
+            return torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+        arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        return self._draw(arcs, edge_keep_prob, layer)[0]
+
+    def probabilities(
+        self,
+        edge_index: Tensor | Data,
+        *,
+        x: Tensor | None = None,
+        num_nodes: int | None = None,
+        edge_weight: Tensor | None = None,
+        layer: int | None = None,
+    ) -> Tensor:
+        """The keep probability of each arc by the rule of this module, float64 ``[A]``; self-loops have 1.
+
+        >>> edge_index = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 0, 2]])
+        >>> TADropEdge(keep_prob=0.25).probabilities(edge_index).tolist()
+        [0.25, 0.25, 0.25, 0.25, 1.0]
+        """
+        if self.dropping.strategy is None:
+            raise TadropedgeError("this TADropEdge has no rule: edge_index has no probabilities but those you give")
+        arcs = Arcs(edge_index=edge_index, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        if isinstance(edge_index, BaseData):
+            arcs = _arcs_of(check_data(edge_index), None)
+        arcs.check()
+        return self._plan(arcs).arc_prob(self._layer(layer))
+
+    # -- how ------------------------------------------------------------------------------------------
+
+    def _thinned(self, data: Data, node_id: Tensor | None, layer: int | None) -> Data:
+        """A shallow copy of ``data`` that holds the kept arcs alone."""
+        if not self.training:
+            return data
+        arcs = _arcs_of(data, node_id)
+        given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
+        mask, prob = self._draw(arcs, given, layer)
+        thin = data.edge_subgraph(mask)
+        if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
+            thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
+        if self.dropping.unbiased:
+            weight = _ones(arcs.edge_index) if arcs.edge_weight is None else arcs.edge_weight
+            thin.edge_weight = _over(weight, prob, mask)
+            if getattr(data, "edge_shift", None) is not None:
+                thin.edge_shift = _over(data.edge_shift, prob, mask)
+        return thin
+
+    def _draw(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
+        """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
+        check_source(self.dropping, edge_keep_prob)
+        arcs.check()
+        number = self._layer(layer)
+        if edge_keep_prob is not None:
+            check_keep_prob(arcs.edge_index, edge_keep_prob)
+        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
+        if not is_plain(self.dropping):
+            if torch.compiler.is_exporting():
+                raise TadropedgeError(
+                    "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) "
+                    "returns those of a rule; connected and exact depend on values"
+                )
+            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, number)
+            return drawn
+        assert edge_keep_prob is not None
+        self._check_values(arcs, edge_keep_prob)
+        mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch())
+        return mask, edge_keep_prob if self.dropping.unbiased else None
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _draw_planned(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int) -> tuple[Tensor, Tensor | None]:
+        """The same by pairs of nodes, for a graph whose plan is found or made."""
+        recorded = arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
+        if not recorded:
+            self._check_caller()
+            arcs.check_ids()
+            if edge_keep_prob is not None:
+                check_probability("edge_keep_prob", edge_keep_prob)
+        plan = self._plan(arcs)
+        rows = plan.given(edge_keep_prob, look=not recorded) if plan.rows is None else plan.rows  # type: ignore[arg-type]
+        words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
+        exact = self.dropping.exact
+        mask = plan.mask(rows, words, self.seed, self._taken_epoch(), layer=layer, exact=exact, fixed=recorded)
+        return mask, plan.arc_prob(layer) if self.dropping.unbiased else None
+
+    def _plan(self, arcs: Arcs) -> DropPlan:
+        """What was computed when this graph was first seen."""
+        weight = arcs.edge_weight if self.dropping.score is not None else None
+        features = self.dropping.features(arcs.x)
+        make = partial(DropPlan.of, self.dropping, arcs)
+        return self.plans.find((arcs.edge_index, weight, features), arcs.count, make)
+
+    def _layer(self, layer: int | None) -> int:
+        if self.dropping.layers is None:
+            if layer is not None:
+                raise TadropedgeError(
+                    f"layer={show(layer, typed=False)} needs TADropEdge(layers=...), the number of them"
+                )
+            return 0
+        return check_integer("layer", layer, least=0, most=self.dropping.layers - 1)
+
+    def _check_values(self, arcs: Arcs, edge_keep_prob: Tensor) -> None:
+        if torch.compiler.is_compiling() or (arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
+            # A look at the values would break the graph, so it checks them itself whenever it runs.
+            proper = ((edge_keep_prob >= 0) & (edge_keep_prob <= 1)).all()
+            torch._assert_async(proper, "edge_keep_prob must lie in [0, 1]; some of its values do not, or are NaN")
+            if self.dropping.unbiased:
+                torch._assert_async((edge_keep_prob > 0).all(), "unbiased needs an edge_keep_prob above 0")
+            return
+        self._check_caller()
+        check_probability("edge_keep_prob", edge_keep_prob)
+        if self.dropping.unbiased:
+            check_divisible(edge_keep_prob)
+        arcs.check_ids()
+
+    def _check_caller(self) -> None:
+        """Refuse to draw where the epoch cannot follow: subgraphs that repeat are not noticed in training."""
+        fault = ""
+        if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+            fault = "would be frozen by torch.jit.trace; trace it in eval(), or use torch.compile or torch.export"
+        elif get_worker_info() is not None:
+            if self.advance == "call":
+                fault = (
+                    "cannot count calls in a DataLoader worker, which has a copy of its own and would repeat the "
+                    "subgraphs of the others; draw in the training loop, or use advance='manual' with share_memory(), "
+                    "set_epoch(n) and node_id"
+                )
+            elif not self.epoch.is_shared():
+                fault = (
+                    "is a copy in a DataLoader worker that set_epoch(n) may not reach; call share_memory() on the "
+                    "module before the workers start, or draw in the training loop"
+                )
+        elif self.advance == "call" and torch._C._current_graph_task_id() != -1:
+            fault = (
+                "was called in a backward pass (gradient checkpointing), where it would draw another subgraph than in "
+                "the forward pass; use advance='manual', and next_epoch() after each step"
+            )
+        if fault:
+            raise TadropedgeError(f"TADropEdge(advance={self.advance!r}) {fault}")
+
+    def _taken_epoch(self) -> Tensor:
+        """The epoch to draw with; with ``advance="call"`` it is the caller's alone."""
+        if self.advance == "manual":
+            return self.epoch
+        with nullcontext() if torch.compiler.is_compiling() else TAKING:
+            epoch = self.epoch.clone()
+            self.epoch += 1
+        return epoch
+
+    def next_epoch(self) -> None:
+        """Go on to the next epoch."""
+        with TAKING:
+            self.epoch += 1
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to a given epoch, as samplers of distributed training do."""
+        number = signed(check_integer("epoch", epoch, least=0) % 2**64)  # coins count epochs modulo 2^64
+        with TAKING:
+            self.epoch.fill_(number)
+
+    def __prepare_scriptable__(self) -> None:
+        raise TadropedgeError("TADropEdge cannot be compiled by torch.jit.script; use torch.compile or torch.export")
+
+    def extra_repr(self) -> str:
+        """Settings and state, for ``print(model)``."""
+        told = self.dropping.told()
+        return f"seed={int(self.seed)}, epoch={int(self.epoch)}, advance={self.advance!r}" + (
+            f", {told}" if told else ""
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load what was pickled, also by version 0.1, which knew no rules."""
+        known = {"dropping": Dropping(), "plans": KeptPlans()}
+        super().__setstate__(known | state)  # type: ignore[no-untyped-call]
+
+
+def _arcs_of(data: Data, node_id: Tensor | None) -> Arcs:
+    """The arcs of a ``Data``; a mini-batch of PyG's loaders names its nodes by ``n_id``."""
+    return Arcs(
+        edge_index=data.edge_index,
+        node_id=getattr(data, "n_id", None) if node_id is None else node_id,
+        x=getattr(data, "x", None),
+        num_nodes=data.num_nodes,
+        edge_weight=getattr(data, "edge_weight", None),
+    )
+
+
+def _ones(edge_index: Tensor) -> Tensor:
+    return torch.ones(edge_index.shape[1], device=edge_index.device)
+
+
+def _over(values: Tensor, prob: Tensor | None, mask: Tensor) -> Tensor:
+    """The kept values, divided by their keep probability where there is one: ``[A', ...]``."""
+    if prob is None:
+        return values[mask]
+    kept = values[mask] if values.is_floating_point() else values[mask].to(torch.get_default_dtype())
+    return kept / prob[mask].to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))

@@ -1,0 +1,126 @@
+"""Edge dropping as one stateless function, beside :func:`torch_geometric.utils.dropout_edge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tadropedge.checks import as_integer, check_device, check_flag, check_probability, check_seed, check_tensor
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.pyg.dropping import Dropping
+from tadropedge.pyg.plans import Arcs, DropPlan
+from tadropedge.sampling import key_tensor, signed, toss
+from tadropedge.scores.solve import Score
+from tadropedge.sensitivity import SENSITIVITY
+from tadropedge.strategies import Score as Strategy
+
+NEEDS = "AddKeepProbability makes one, or give a strategy and a budget"
+
+
+def ta_dropout_edge(
+    edge_index: Tensor,
+    edge_keep_prob: Tensor | None = None,
+    *,
+    score: Score | None = None,
+    strategy: str | Strategy | None = None,
+    keep_prob: float | None = None,
+    keep_ratio: float | None = None,
+    gamma: float | str = "auto",
+    inverse: bool = False,
+    sensitivity: float = SENSITIVITY,
+    connected: bool = False,
+    exact: bool = False,
+    seed: int = 0,
+    epoch: int = 0,
+    training: bool = True,
+    node_id: Tensor | None = None,
+    x: Tensor | None = None,
+    num_nodes: int | None = None,
+    edge_weight: Tensor | None = None,
+    cache_dir: str | Path | None = None,
+    **settings: Any,
+) -> tuple[Tensor, Tensor]:
+    """Drop edges by importance: the kept arcs ``[2, A']`` and the mask ``[A]`` over the arcs of ``edge_index``.
+
+    The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
+    arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls; this function
+    computes them each time. Give either ``edge_keep_prob [A]``, or a rule: a ``score``, a ``strategy`` and
+    ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
+
+    >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
+    >>> thin, edge_mask = ta_dropout_edge(edge_index, score="degree", strategy="proportional", keep_ratio=0.75, epoch=2)
+    >>> edge_mask.tolist()
+    [True, True, False, False, True, True, True, True]
+    >>> bool((thin == edge_index[:, edge_mask]).all())
+    True
+    """
+    dropping = Dropping(
+        score=score,
+        strategy=strategy,
+        keep_prob=keep_prob,
+        keep_ratio=keep_ratio,
+        gamma=gamma,
+        inverse=inverse,
+        sensitivity=sensitivity,
+        connected=connected,
+        exact=exact,
+        cache_dir=cache_dir,
+        settings=settings,
+    )
+    arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+    arcs.check()
+    words = signed(check_seed(seed, signed=True) % 2**64), _epoch(epoch)
+    if not check_flag("training", training):
+        return edge_index, torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+    check_source(dropping, edge_keep_prob)
+    if edge_keep_prob is not None:
+        check_probability("edge_keep_prob", check_keep_prob(edge_index, edge_keep_prob))
+    arcs.check_ids()
+    at = tuple(torch.tensor(word, device=edge_index.device) for word in words)
+    if is_plain(dropping):
+        mask = toss_arcs(arcs, edge_keep_prob, *at)  # type: ignore[arg-type]
+    else:
+        plan = DropPlan.of(dropping, arcs)
+        rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
+        mask = plan.mask(rows, arcs.words(plan.graph.pairs), *at, exact=dropping.exact)
+    return edge_index[:, mask], mask
+
+
+def is_plain(dropping: Dropping) -> bool:
+    """Whether arcs are tossed one by one, with probabilities that come with the call."""
+    return dropping.strategy is None and not dropping.connected and not dropping.exact
+
+
+def toss_arcs(arcs: Arcs, edge_keep_prob: Tensor, seed: Tensor, epoch: Tensor) -> Tensor:
+    """Toss the coin of every arc, which is that of its two nodes."""
+    words = arcs.words(arcs.edge_index)
+    multiplier, offset = key_tensor(seed, epoch)
+    return toss(words, multiplier, offset, edge_keep_prob.to(torch.float64))
+
+
+def check_source(dropping: Dropping, edge_keep_prob: object) -> None:
+    """Refuse probabilities where a rule makes them, and none where no rule does."""
+    if dropping.strategy is not None and edge_keep_prob is not None:
+        raise TadropedgeError("give edge_keep_prob, or a rule that computes it, not both")
+    if dropping.strategy is None and not isinstance(edge_keep_prob, Tensor):
+        raise TadropedgeError(f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; {NEEDS}")
+
+
+def check_keep_prob(edge_index: Tensor, edge_keep_prob: Tensor) -> Tensor:
+    """Refuse probabilities of another shape or on another device than the arcs; values are not looked at."""
+    if check_tensor("edge_keep_prob", edge_keep_prob).dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
+        raise TadropedgeError(
+            f"edge_keep_prob has shape {list(edge_keep_prob.shape)}, but edge_index has {edge_index.shape[1]} arcs"
+        )
+    check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
+    return edge_keep_prob
+
+
+def _epoch(epoch: object) -> int:
+    number = as_integer(epoch)
+    if number is None:
+        raise TadropedgeError(f"epoch must be a whole number, got {show(epoch, typed=False)}")
+    return signed(number % 2**64)

@@ -1,0 +1,251 @@
+"""What is computed once per graph, and found again in every epoch without looking at a single arc."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tadropedge.checks import as_integer, check_device, check_integer, check_tensor, check_whole
+from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import fingerprint
+from tadropedge.forest import ForestPlan
+from tadropedge.graph import Graph
+from tadropedge.pyg.dropping import Dropping
+from tadropedge.pyg.transforms import of_pairs
+from tadropedge.sampling import (
+    check_connected,
+    draw,
+    draw_forest,
+    key_tensor,
+    node_pair_words,
+    order_of,
+    smallest,
+    toss,
+    toss_around,
+)
+
+MOST_GRAPHS = 8  # that a module remembers
+KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Arcs:
+    """A graph as it comes: arcs ``[2, A]``, and what is known of its nodes and arcs.
+
+    ``node_id [N]`` names the nodes of a mini-batch by their ids in the whole graph, by which coins go.
+    """
+
+    edge_index: Tensor
+    node_id: Tensor | None = None
+    x: Tensor | None = None
+    num_nodes: int | None = None
+    edge_weight: Tensor | None = None
+
+    def check(self) -> None:
+        """Refuse what is no graph, or lies on several devices; values are not looked at."""
+        check_arcs(self.edge_index)
+        if self.node_id is not None:
+            if check_whole("node_id", self.node_id).dim() != 1:
+                raise TadropedgeError(f"node_id must be one number for each node, got shape {list(self.node_id.shape)}")
+            check_device("node_id", self.node_id, self.edge_index.device, "edge_index")
+        if self.num_nodes is not None:
+            check_integer("num_nodes", self.num_nodes, least=0)
+        if self.edge_weight is not None:
+            found = check_tensor("edge_weight", self.edge_weight)
+            if found.shape[:1] != self.edge_index.shape[1:] or found.numel() != self.edge_index.shape[1]:
+                raise TadropedgeError(
+                    f"edge_weight has shape {list(found.shape)}, but edge_index has {self.edge_index.shape[1]} arcs"
+                )
+            check_device("edge_weight", found, self.edge_index.device, "edge_index")
+
+    def check_ids(self) -> None:
+        """Refuse arcs to nodes that have no id."""
+        if self.node_id is not None and self.edge_index.numel():
+            least, most = torch.stack(torch.aminmax(self.edge_index)).tolist()
+            if least < 0 or most >= len(self.node_id):
+                wrong = least if least < 0 else most
+                raise TadropedgeError(f"node_id names {len(self.node_id)} nodes, but edge_index holds the node {wrong}")
+
+    @property
+    def count(self) -> int | None:
+        """The number of nodes, as far as it is known."""
+        if self.num_nodes is not None:
+            return as_integer(self.num_nodes)
+        rows = self.node_id if self.node_id is not None else self.x
+        return rows.shape[0] if isinstance(rows, Tensor) and rows.dim() else None
+
+    def words(self, pairs: Tensor) -> Tensor:
+        """The words of node pairs, by which coins are drawn."""
+        return node_pair_words(pairs if self.node_id is None else self.node_id[pairs])
+
+
+def check_arcs(edge_index: object) -> None:
+    """Refuse what is no tensor of whole numbers ``[2, A]``; values are not looked at."""
+    arcs = check_whole("edge_index", edge_index)
+    if arcs.dim() != 2 or arcs.shape[0] != 2:
+        raise TadropedgeError(f"edge_index must have shape [2, A], got {list(arcs.shape)}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DropPlan:
+    """A graph with its keep probabilities ``rows [L, M]``, None where they come with each call, and its forest.
+
+    ``falling``: layers have ever smaller rates.
+    """
+
+    graph: Graph
+    words: Tensor
+    rows: Tensor | None = None
+    falling: bool = False
+    forest: ForestPlan | None = None
+
+    @classmethod
+    def of(cls, dropping: Dropping, arcs: Arcs) -> DropPlan:
+        """Build the graph, score its edges, and check that the options can be met."""
+        weight = arcs.edge_weight if dropping.score is not None else None
+        nodes = arcs.count if arcs.edge_index.numel() or arcs.count else 1  # an empty graph has nothing to drop
+        graph = Graph.from_edge_index(arcs.edge_index, nodes, weight)
+        forest = ForestPlan.of(graph) if dropping.connected else None
+        rows = None if dropping.strategy is None else dropping.rows(graph, arcs.x)
+        if forest is not None and rows is not None:
+            check_connected(forest, rows)
+        falling = rows is not None and dropping.rates[0] > dropping.rates[-1]
+        return cls(graph=graph, words=node_pair_words(graph.pairs), rows=rows, falling=falling, forest=forest)
+
+    def given(self, edge_keep_prob: Tensor, look: bool = True) -> Tensor:
+        """Probabilities of arcs ``[A]`` as a row ``[1, M]``; ``look``: both arcs of an edge must have the same."""
+        row = of_pairs(self.graph, edge_keep_prob.to(torch.float64))
+        if look:
+            loops = self.graph.arc_pair < 0
+            if not bool((loops | (self.graph.to_arcs(row) == edge_keep_prob)).all()):
+                raise TadropedgeError(
+                    "connected and exact keep or drop both directions of an edge together, but edge_keep_prob "
+                    "differs between them"
+                )
+            if self.forest is not None:
+                check_connected(self.forest, row)
+        return row[None]
+
+    def arc_prob(self, layer: int = 0) -> Tensor:
+        """The keep probability of each arc ``[A]``; self-loops have 1."""
+        assert self.rows is not None
+        return self.graph.to_arcs(self.rows[layer], loops=1.0)
+
+    def mask(
+        self,
+        rows: Tensor,
+        words: Tensor,
+        seed: Tensor,
+        epoch: Tensor,
+        *,
+        layer: int = 0,
+        exact: bool = False,
+        fixed: bool = False,
+    ) -> Tensor:
+        """The kept arcs ``[A]`` by the coins of the pairs ``words [M]``; self-loops are always kept."""
+        if len(rows) == 1:
+            kept = draw(words, seed, epoch, rows[0], forest=self.forest, exact=exact, fixed=fixed)
+        else:
+            kept = self._nested(rows, words, seed, epoch, layer=layer, exact=exact, fixed=fixed)
+        return self.graph.to_arcs(kept.view(-1), loops=True)
+
+    def _nested(
+        self, rows: Tensor, words: Tensor, seed: Tensor, epoch: Tensor, *, layer: int, exact: bool, fixed: bool
+    ) -> Tensor:
+        """The mask of one layer, which contains those of all layers with smaller rates, by one coin.
+
+        With a forest, all layers contain that of the smallest rates; the share c of the other edges grows with their
+        probabilities. An exact number takes the edges of the next smaller layer first.
+        """
+        below = list(rows[layer:].flip(0) if self.falling else rows[: layer + 1])  # up to this layer, by rising rates
+        if self.forest is None and not exact:
+            multiplier, offset = key_tensor(seed, epoch)
+            return toss(words, multiplier, offset, rows[layer])
+        trees = None
+        if self.forest is not None:
+            trees = draw_forest(self.forest, words, seed, epoch, below[0], fixed=fixed)
+        if exact:
+            kept = trees
+            for row in below:
+                kept = smallest(order_of(words, seed, epoch, row, 0), row, kept, fixed=fixed)
+            assert kept is not None
+            return kept
+        assert trees is not None
+        masks = [toss_around(trees, words, seed, epoch, row) for row in below]
+        for sparse, dense in pairwise(masks):
+            dense |= sparse  # where c · p was rounded down
+        return masks[-1]
+
+
+class KeptPlans:
+    """The plans of the last few graphs.
+
+    A graph is known by the identity of its tensors, unchanged since, and else by their content: an epoch hashes
+    nothing, and a copy of the data is hashed once. Tensors of the user are not kept alive. Copies of a module share
+    the plans made so far; a pickled module has none. What is written into a tensor through memory shared with NumPy
+    goes unnoticed.
+    """
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[str, DropPlan] = OrderedDict()
+        self._known: OrderedDict[tuple[Any, ...], tuple[list[weakref.ref[Tensor]], str]] = OrderedDict()
+
+    def find(self, tensors: Sequence[Tensor | None], num_nodes: int | None, make: Callable[[], DropPlan]) -> DropPlan:
+        """The plan of the graph in these tensors, which ``make`` makes where there is none."""
+        looks = _looks(tensors, num_nodes)
+        with KEEPING:
+            if looks is not None and looks in self._known:
+                alive, content = self._known[looks]
+                same = all(one() is not None for one in alive)
+                if same and content in self._plans:
+                    self._plans.move_to_end(content)
+                    return self._plans[content]
+        device = str(tensors[0].device if tensors[0] is not None else "")
+        numbers = [None if one is None else one.detach() for one in tensors]
+        content = fingerprint(tensors=numbers, num_nodes=num_nodes, device=device)
+        plan = self._plans.get(content)
+        if plan is None:
+            with torch.inference_mode(False), torch.no_grad():  # it will serve passes with gradients, too
+                plan = make()
+        with KEEPING:
+            self._plans[content] = plan
+            self._plans.move_to_end(content)
+            while len(self._plans) > MOST_GRAPHS:
+                self._plans.popitem(last=False)
+            if looks is not None:
+                self._known[looks] = ([weakref.ref(one) for one in tensors if one is not None], content)
+            while len(self._known) > 2 * MOST_GRAPHS:
+                self._known.popitem(last=False)
+        return plan
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KeptPlans:
+        copied = KeptPlans()
+        with KEEPING:
+            copied._plans = self._plans.copy()
+        return copied
+
+    def __reduce__(self) -> tuple[type[KeptPlans], tuple[()]]:
+        return KeptPlans, ()
+
+
+def _looks(tensors: Sequence[Tensor | None], num_nodes: int | None) -> tuple[Any, ...] | None:
+    """By what tensors are known without a look at their values; None where they do not count what is written."""
+    try:
+        return (num_nodes, *(None if one is None else (id(one), one._version, _place(one)) for one in tensors))
+    except RuntimeError:  # tensors made in inference mode, and those without memory of their own
+        return None
+
+
+def _place(tensor: Tensor) -> tuple[Any, ...]:
+    return tensor.data_ptr() if tensor.layout is torch.strided else 0, tensor.shape, tensor.dtype, str(tensor.device)

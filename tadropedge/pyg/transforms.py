@@ -1,0 +1,231 @@
+"""Transforms that write scores, keep probabilities and shift operators into a ``Data``, one number per arc.
+
+>>> from torch_geometric.data import Data
+>>> data = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]]), num_nodes=4)
+>>> data = AddKeepProbability("proportional", keep_ratio=0.5)(AddScore("degree")(data))
+>>> data.edge_keep_prob.round(decimals=4).tolist()
+[0.5, 0.5, 0.4167, 0.4167, 0.4167, 0.4167, 0.6667, 0.6667]
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
+from torch_geometric.transforms import BaseTransform
+
+from tadropedge.checks import check_length, check_path
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.graph import Graph
+from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees
+from tadropedge.pyg.shown import listed
+from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
+from tadropedge.sensitivity import SENSITIVITY
+from tadropedge.shift import FLOATS, NORMALIZATIONS, shift_operator
+from tadropedge.strategies import Numbers, keep_probabilities
+from tadropedge.strategies import Score as Strategy
+
+CARRIED = {"edge_score": 0.0, "edge_resistance": 0.0, "edge_keep_prob": 1.0}  # and what self-loops have
+
+
+class OfEdges(BaseTransform):  # type: ignore[misc]
+    """A transform of a homogeneous ``Data``; PyG would try to copy whatever it is given."""
+
+    def __call__(self, data: Data) -> Data:
+        """A transformed copy of ``data``, which is not changed."""
+        return super().__call__(check_data(data))
+
+
+class AddScore(OfEdges):
+    """Add ``data.edge_score [A]``, float64, one score for each arc of ``data.edge_index``.
+
+    ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
+    :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``. Both directions of an edge get the
+    same score and self-loops get 0; ``data.edge_weight``, where present, enters the graph. A graph without edges gets
+    an empty attribute. The input is not changed.
+    """
+
+    attribute = "edge_score"
+
+    def __init__(self, score: Score = "aggregate", *, cache_dir: str | Path | None = None, **settings: Any) -> None:
+        known = settings_for(score, {"features": None})  # comes with the data
+        check_settings(score, known | settings)
+        cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
+        self.score, self.cache_dir, self.settings = score, cache_dir, settings
+
+    def forward(self, data: Data) -> Data:
+        """Score the edges of ``data``, a shallow copy that PyG's transforms make of their input."""
+        graph = Graph.from_data(data)
+        if graph.num_edges == 0:
+            values = torch.empty(0, dtype=torch.float64, device=graph.device)
+        else:
+            known = settings_for(self.score, {"features": getattr(data, "x", None)})
+            values = edge_scores(graph, self.score, cache_dir=self.cache_dir, **(known | self.settings))
+        data[self.attribute] = graph.to_arcs(values, loops=0.0)
+        return data
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({listed({'score': self.score, **self.settings, 'cache_dir': self.cache_dir})})"
+
+
+class AddResistance(AddScore):
+    """Add ``data.edge_resistance [A]``: :class:`AddScore` as it was called in version 0.1.
+
+    ``score="aggregate"`` takes ``q`` or ``desired_clusters`` and the other settings of
+    :func:`tadropedge.aggregate_resistance`; ``score="effective"`` is :func:`tadropedge.effective_resistance`.
+    """
+
+    attribute = "edge_resistance"
+
+    def __init__(
+        self,
+        q: int | None = None,
+        *,
+        desired_clusters: int | None = None,
+        weights: str | None = None,
+        score: Score = "aggregate",
+        laplacian: str = "combinatorial",
+        solver: str = "auto",
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        if weights is not None:
+            warnings.warn("weights= of AddResistance is now called score=", DeprecationWarning, stacklevel=2)
+            score = weights
+        modal = {"laplacian": laplacian, "solver": solver}
+        wanted = {"q": q, "desired_clusters": desired_clusters}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        super().__init__(score, cache_dir=cache_dir, **(settings_for(score, wanted | modal) | given))
+
+
+class AddKeepProbability(OfEdges):
+    """Add ``data.edge_keep_prob [A]``, float64, from ``data.edge_score`` or else ``data.edge_resistance``.
+
+    The settings are those of :func:`tadropedge.keep_probabilities`; ranks and shares count undirected edges,
+    however often ``data.edge_index`` lists them. Self-loops are always kept. ``strategy="uniform"`` and ``"dropsens"``
+    need no scores. The input is not changed.
+    """
+
+    def __init__(
+        self,
+        strategy: str | Strategy = "cdf",
+        *,
+        keep_prob: Numbers | None = None,
+        keep_ratio: Numbers | None = None,
+        gamma: Numbers | str = "auto",
+        inverse: bool = False,
+        sensitivity: float = SENSITIVITY,
+    ) -> None:
+        self.settings: dict[str, Any] = {
+            "strategy": strategy,
+            "keep_prob": keep_prob,
+            "keep_ratio": keep_ratio,
+            "gamma": gamma,
+            "inverse": inverse,
+        }
+        if looks_at_degrees(strategy) or sensitivity != SENSITIVITY:
+            self.settings["sensitivity"] = sensitivity
+        check_probability_settings(self.settings)
+
+    def forward(self, data: Data) -> Data:
+        """Compute the probabilities of ``data``, a shallow copy that PyG's transforms make of their input."""
+        graph = Graph.from_data(data, weight=None)
+        if graph.num_edges == 0:
+            prob = torch.empty(0, dtype=torch.float64, device=graph.device)
+        else:
+            by_degree = looks_at_degrees(self.settings["strategy"])
+            prob = keep_probabilities(graph if by_degree else self._pair_scores(data, graph), **self.settings)
+        data.edge_keep_prob = graph.to_arcs(prob, loops=1.0)
+        return data
+
+    def _pair_scores(self, data: Data, graph: Graph) -> Tensor:
+        name = next((name for name in ("edge_score", "edge_resistance") if getattr(data, name, None) is not None), None)
+        if name is None:
+            if self.settings["strategy"] == "uniform":
+                return torch.ones(graph.num_edges, device=graph.device)
+            raise TadropedgeError("data has no edge_score or edge_resistance; apply AddScore or AddResistance first")
+        scores: Tensor = check_length(name, data[name], graph.arc_pair.shape[0], "arc of edge_index")
+        return of_pairs(graph, scores)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({listed(self.settings)})"
+
+
+class AddShift(OfEdges):
+    """Add ``data.edge_shift [A']``, the entries of the shift operator S of the whole graph, one for each arc.
+
+    Degrees and weights are then part of the entries, so a layer must not normalise again:
+    ``GCNConv(..., normalize=False)(x, data.edge_index, data.edge_shift)`` is S x W. What ``TADropEdge(unbiased=True)``
+    keeps of it has the mean S, which a layer that normalises the thinned graph has not.
+
+    ``data.edge_index`` is rewritten: every edge once in each direction, and one self-loop per node for the diagonal,
+    also where that is 0. Self-loops have the keep probability 1. Scores, keep probabilities and ``edge_weight`` follow;
+    other attributes of arcs could not, so data that have any are refused. ``normalization`` is one of
+    :func:`tadropedge.shift_operator`. The input is not changed.
+
+    >>> data = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+    >>> data = AddShift("random-walk", dtype=torch.float64)(data)
+    >>> data.edge_index.tolist()
+    [[0, 1, 0, 1, 2, 1, 2], [0, 0, 1, 1, 1, 2, 2]]
+    >>> data.edge_shift.round(decimals=4).tolist()  # from the neighbour in the first row to the node in the second
+    [0.5, 0.5, 0.3333, 0.3333, 0.3333, 0.5, 0.5]
+    """
+
+    def __init__(self, normalization: str = "gcn", *, dtype: torch.dtype = torch.float32) -> None:
+        lookup("normalization", normalization, NORMALIZATIONS)
+        check_float_type(dtype)
+        self.normalization, self.dtype = normalization, dtype
+
+    def forward(self, data: Data) -> Data:
+        """Write the operator into ``data``, a shallow copy that PyG's transforms make of their input."""
+        graph = Graph.from_data(data)
+        follow = {"edge_index", "edge_weight", *CARRIED}
+        others = [key for key, _ in data if data.is_edge_attr(key) and key not in follow]
+        if others:
+            raise TadropedgeError(
+                f"AddShift lists the edges anew and adds self-loops, for which data.{others[0]} has no values: apply "
+                "it to data without other attributes of arcs"
+            )
+        shift = shift_operator(graph, normalization=self.normalization, dtype=self.dtype)
+        source = shift.pattern.pair_source
+        for name, loops in CARRIED.items():
+            if getattr(data, name, None) is not None:
+                values = check_length(name, data[name], graph.arc_pair.shape[0], "arc of edge_index")
+                pairs = of_pairs(graph, values)
+                data[name] = torch.cat((pairs, pairs.new_full((graph.num_nodes,), loops)))[source]
+        if getattr(data, "edge_weight", None) is not None:  # an edge that is listed several times has their mean
+            weight = torch.ones(graph.num_edges, dtype=torch.float64) if graph.weight is None else graph.weight
+            both = torch.cat((weight.to(graph.device), weight.new_ones(graph.num_nodes, device=graph.device)))
+            data.edge_weight = both[source].to(data.edge_weight.dtype)
+        data.edge_index = torch.stack((shift.pattern.col.to(torch.int64), shift.pattern.row.to(torch.int64)))
+        data.edge_shift = shift.values
+        data.num_nodes = graph.num_nodes
+        return data
+
+    def __repr__(self) -> str:
+        return f"AddShift({listed({'normalization': self.normalization})}, dtype={self.dtype})"
+
+
+def check_float_type(dtype: object) -> None:
+    """Refuse what is no floating point type of torch."""
+    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
+        raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
+
+
+def check_data(data: object) -> Data:
+    """Return ``data`` if it is a homogeneous ``Data`` with arcs; PyG would try to copy whatever it is given."""
+    if not isinstance(data, BaseData) or getattr(data, "edge_index", None) is None:
+        raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
+    return data
+
+
+def of_pairs(graph: Graph, values: Tensor) -> Tensor:
+    """Values of arcs ``[A]`` as values of pairs ``[M]``: what :meth:`tadropedge.Graph.to_arcs` has spread."""
+    proper = graph.arc_pair >= 0
+    pairs = values.new_zeros(graph.num_edges)
+    pairs[graph.arc_pair[proper]] = values[proper]
+    return pairs
