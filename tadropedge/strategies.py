@@ -155,6 +155,7 @@ def keep_probabilities(
         raise TadropedgeError(
             f"give either keep_prob or keep_ratio, got keep_prob={keep_prob} and keep_ratio={keep_ratio}"
         )
+    sensitivity = check_number("sensitivity", sensitivity, 0, 1)
     if check_rule(strategy) is dropsens:
         return _by_degree(weights, keep_prob, keep_ratio, sensitivity, inverse)
     weights = check_weights(weights)  # type: ignore[arg-type]
@@ -177,10 +178,11 @@ def _by_degree(
 ) -> Tensor:
     """DropSens, whose cap is given by ``keep_prob`` or solved for ``keep_ratio``."""
     if not isinstance(graph, Graph):
-        raise TadropedgeError(f"the strategy 'dropsens' looks at degrees: give it the Graph, got {show(graph)}")
+        raise TadropedgeError(
+            f"weights must be the Graph itself for the strategy 'dropsens', which looks at degrees, got {show(graph)}"
+        )
     if check_flag("inverse", inverse):
         raise TadropedgeError("the strategy 'dropsens' has no inverse")
-    sensitivity = check_number("sensitivity", sensitivity, 0, 1)
     check_weights(torch.ones(graph.num_edges))
     name, value = ("keep_prob", keep_prob) if keep_ratio is None else ("keep_ratio", keep_ratio)
     numbers = check_probability(name, _numbers(name, value, torch.ones(1)))

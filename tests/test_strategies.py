@@ -127,7 +127,7 @@ def test_dropsens_is_symmetrised_capped_and_meets_a_budget(device):
 @pytest.mark.parametrize(
     ("weights", "given_", "message"),
     [
-        (WEIGHTS, {}, "the strategy 'dropsens' looks at degrees: give it the Graph, got"),
+        (WEIGHTS, {}, "weights must be the Graph itself for the strategy 'dropsens', which looks at degrees, got"),
         (ZOO["karate"], {"inverse": True}, "the strategy 'dropsens' has no inverse"),
         (ZOO["karate"], {"sensitivity": 2}, "sensitivity must lie in"),
         (ZOO["karate"], {"keep_prob": 3}, "keep_prob must lie in"),

@@ -334,6 +334,9 @@ def core() -> Iterator[Call]:
                {"gamma": Vector(0, likes=True, fixed=False)})  # fmt: skip
     yield Call("tadropedge.keep_probabilities", tde.keep_probabilities, {"weights": WEIGHTS, "keep_prob": SHARES},
                {"keep_prob": Vector(0, 1, likes=True, fixed=False)})  # fmt: skip
+    yield Call("tadropedge.keep_probabilities", tde.keep_probabilities,
+               {"weights": GRAPH, "keep_prob": 0.5, "strategy": "dropsens", "sensitivity": 0.75},
+               {"weights": Instance(), "keep_prob": NUMBER_LIST, "sensitivity": Real(0, 1)})  # fmt: skip
     coins = {"seed": SEEDS, "epoch": Whole(-(10**6000), 10**6000)}
     yield Call("tadropedge.sample_edges", tde.sample_edges, {"prob": PROB, "seed": 3, "epoch": 4, "pairs": ARCS},
                {**coins, "prob": Array(0, 1, batch=True), "pairs": Optional(Array(None, whole=True))})  # fmt: skip
@@ -345,6 +348,9 @@ def core() -> Iterator[Call]:
                {**coins, "num_pairs": Whole(0, 2**40), "keep_prob": Real(0, 1), "device": Device()})  # fmt: skip
     yield Call("tadropedge.shift_operator", tde.shift_operator, {"graph": GRAPH, "keep": PROB},
                {"graph": Instance(), "keep": KEEP, "normalization": Name(), "dtype": Instance()})  # fmt: skip
+    yield Call("tadropedge.shift_operator", tde.shift_operator,
+               {"graph": GRAPH, "keep": PROB > 0.5, "unbiased": (PROB + 3) / 4},
+               {"unbiased": Optional(Array(0, 1, batch=True))})  # fmt: skip
     yield Call("tadropedge.ShiftOperator.__matmul__", lambda x: SHIFT @ x, {"x": torch.ones(6, 2)},
                {"x": Array(None, batch=True, fixed=False, precision=False, free=True)})  # fmt: skip
     yield Call("tadropedge.ShiftOperator.with_values", SHIFT.with_values, {"values": torch.ones(20)},
@@ -354,7 +360,7 @@ def core() -> Iterator[Call]:
     yield Call("tadropedge.method.Method.of", Method.of, {"name": "cdf"}, {"name": Name()})
     yield Call("tadropedge.method.Method", Method, {"name": "cdf", "score": "aggregate", "strategy": "cdf"},
                {"name": Text(), "score": Optional(Name()), "strategy": Optional(Name()), "inverse": Flag(),
-                "network": Optional(Name())})  # fmt: skip
+                "network": Optional(Name()), "options": Listed(empty=True), "auto": Flag()})  # fmt: skip
 
 
 class Vector(Array):
