@@ -11,6 +11,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from tadropedge.data.planetoid import citation_graph
+from tadropedge.registry import NETWORKS
 
 pytest.register_assert_rewrite("contracts")
 # No test depends on time.
@@ -59,3 +60,12 @@ def one_thread():
 def device(request):
     """Every device there is."""
     return torch.device(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _own_networks_are_forgotten():
+    """A user's own model is registered for the process; no test sees those of another."""
+    before = set(NETWORKS)
+    yield
+    for name in set(NETWORKS) - before:
+        del NETWORKS[name]

@@ -187,7 +187,11 @@ def test_every_method_has_a_space_whose_draws_are_trials_of_it():
         assert drawn == [trial(method_space(method, 0.01), 0, i, method) for i in range(50)]
         network = Method.of(method).network
         if network is None:
-            assert space == default_space(0.01)
+            others = {"sensitivity", "keep_ratio", "keep_prob", "score", "rule", "inverse", "option", "keep_last"}
+            common = {name: one for name, one in space.parameters.items() if name not in others}
+            assert common.items() <= default_space(0.01).parameters.items()
+            of_its_own = method in ("auto", "dropsens") or method.endswith("proportional")
+            assert of_its_own == (space != default_space(0.01))
             continue
         own = set(space.parameters) & set(NETWORKS[network].settings)
         assert own

@@ -12,7 +12,7 @@ except ModuleNotFoundError:  # Python 3.10
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-SIZE = 1_000_000
+SIZE = 1_500_000
 
 
 @pytest.fixture

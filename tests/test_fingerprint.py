@@ -366,6 +366,7 @@ def changed_datasets(base):
         "gamma": None,  # it is in the space, or in the trial
         "class_names": None,
         "drawn": None,  # it is a setting of the laboratory, where it decides
+        "score_column": None,  # it decides the methods that use it, and is in their studies
     }
 
 

@@ -52,7 +52,7 @@ def pair_prob(data, **rule):
 # -- rules by name ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("score", list(SCORES))
+@pytest.mark.parametrize("score", [name for name in SCORES if name != "column"])
 def test_every_score_by_name(score):
     data, own = make_data(), OWN.get(score, {})
     drop = TADropEdge(seed=7, score=score, strategy="proportional", keep_ratio=0.4, **own)
@@ -61,6 +61,22 @@ def test_every_score_by_name(score):
     for epoch in range(3):
         wanted = sample_edges(scored.edge_keep_prob, seed=7, epoch=epoch, pairs=data.edge_index)
         assert torch.equal(drop(data.edge_index, x=data.x)[1], wanted)
+
+
+def test_an_attribute_of_the_data_is_a_score():
+    data = make_data()
+    data.trust = torch.arange(data.num_edges, dtype=torch.float32)
+    scored = AddScore("column", column="trust")(data)
+    graph = Graph.from_data(data)
+    proper = graph.arc_pair >= 0
+    for pair in range(graph.num_edges):
+        listed = data.trust[graph.arc_pair == pair].double()
+        assert scored.edge_score[graph.arc_pair == pair].tolist() == pytest.approx([float(listed.mean())] * len(listed))
+    assert bool((scored.edge_score[~proper] == 0).all())
+    with pytest.raises(TadropedgeError, match="data has no attribute 'trsut' to score edges by, only edge_index, "):
+        AddScore("column", column="trsut")(data)
+    with pytest.raises(TadropedgeError, match="the score 'column' requires column"):
+        AddScore("column")
 
 
 RULES = {

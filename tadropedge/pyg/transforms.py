@@ -24,6 +24,7 @@ from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees
 from tadropedge.pyg.shown import listed
+from tadropedge.scores.column import per_edge
 from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.shift import FLOATS, NORMALIZATIONS, shift_operator
@@ -45,7 +46,8 @@ class AddScore(OfEdges):
     """Add ``data.edge_score [A]``, float64, one score for each arc of ``data.edge_index``.
 
     ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
-    :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``. Both directions of an edge get the
+    :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``, and the score
+    ``column`` may name an attribute of the data with one number per arc: ``AddScore("column", column="trust")``. Both directions of an edge get the
     same score and self-loops get 0; ``data.edge_weight``, where present, enters the graph. A graph without edges gets
     an empty attribute. The input is not changed.
     """
@@ -64,10 +66,18 @@ class AddScore(OfEdges):
         if graph.num_edges == 0:
             values = torch.empty(0, dtype=torch.float64, device=graph.device)
         else:
-            known = settings_for(self.score, {"features": getattr(data, "x", None)})
-            values = edge_scores(graph, self.score, cache_dir=self.cache_dir, **(known | self.settings))
+            known = settings_for(self.score, {"features": getattr(data, "x", None)}) | self.settings
+            if self.score == "column" and isinstance(known["column"], str):
+                known["column"] = self._attribute(data, graph, known["column"])
+            values = edge_scores(graph, self.score, cache_dir=self.cache_dir, **known)
         data[self.attribute] = graph.to_arcs(values, loops=0.0)
         return data
+
+    @staticmethod
+    def _attribute(data: Data, graph: Graph, name: str) -> Tensor:
+        if name not in data:
+            raise TadropedgeError(f"data has no attribute {name!r} to score edges by, only {', '.join(data.keys())}")
+        return per_edge(graph, data[name], name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({listed({'score': self.score, **self.settings, 'cache_dir': self.cache_dir})})"
