@@ -73,7 +73,9 @@ def test_an_attribute_of_the_data_is_a_score():
         listed = data.trust[graph.arc_pair == pair].double()
         assert scored.edge_score[graph.arc_pair == pair].tolist() == pytest.approx([float(listed.mean())] * len(listed))
     assert bool((scored.edge_score[~proper] == 0).all())
-    with pytest.raises(TadropedgeError, match="data has no attribute 'trsut' to score edges by, only edge_index, "):
+    with pytest.raises(
+        TadropedgeError, match="data has no attribute 'trsut' to score edges by, only edge_attr, edge_index, "
+    ):
         AddScore("column", column="trsut")(data)
     with pytest.raises(TadropedgeError, match="the score 'column' requires column"):
         AddScore("column")
