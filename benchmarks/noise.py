@@ -32,14 +32,8 @@ sys.path.insert(0, str(ROOT / "examples"))
 from noisy import random_pairs
 
 GRAPHS = ("amazon_photo", "cora_ml", "chameleon_filtered")
-METHODS = (
-    "original",
-    "dropedge",
-    "inverse-effective-proportional",
-    "inverse-degree-proportional",
-    "jaccard-proportional",
-)
-METHODS += ("common-neighbours-proportional", "cosine-proportional")
+SCORES = ("inverse-effective", "inverse-degree", "jaccard", "common-neighbours", "cosine")
+METHODS = ("original", "dropedge", *(f"{score}-proportional" for score in SCORES))
 SHARE = 0.5  # of kept edges: as many as the graph had
 LABELS = 20  # per class
 

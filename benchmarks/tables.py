@@ -423,6 +423,110 @@ def _eigenvalue(found: dict[str, Any]) -> str:
     return f"{found['value']:.3g}" if found["converged"] else f"{found['value']:.3g} (not converged)"
 
 
+SCORES = ("scores-cpu.json", "scores-cuda.json")
+
+
+def triangles() -> str:
+    """Scores of com-dblp beside networkit's and SciPy's."""
+    columns = ("score", "device", "ours", "networkit", "its threads", "times networkit", "SciPy's A @ A")
+    rows = []
+    for name in present(*SCORES):
+        found = load(name)["peers"]
+        for row in (one for one in found if one["method"] == "ours" and one["times_networkit"] is not None):
+            same = [one for one in found if one["score"] == row["score"]]
+            peer = min((one for one in same if one["method"].startswith("networkit")), key=lambda one: one["seconds"])
+            scipy = next((_ms(one["seconds"]) for one in same if one["method"] == "scipy"), "")
+            threads = peer["method"].split()[1]
+            mine = (_ms(row["seconds"]), _ms(peer["seconds"]), threads, f"{row['times_networkit']:.2f} ×", scipy)
+            rows.append([row["score"], row["device"], *mine])
+    return page(columns, rows, (0, 1), map(from_docs, present(*SCORES))) if rows else NOTHING_YET
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.0f} ms" if seconds >= 0.1 else f"{1e3 * seconds:.1f} ms"
+
+
+def large_scores() -> str:
+    """Every score of a graph of 10⁷ edges with a large hub."""
+    files = [name for name in present(*SCORES) if load(name).get("large")]
+    rows = [
+        [row["score"], row["device"], f"{row['edges']:,}", f"{row['largest_degree']:,}", f"{row['seconds']:.2f} s",
+         f"{row['peak'] / 1e9:.1f} GB"]
+        for name in files
+        for row in load(name)["large"]
+    ]  # fmt: skip
+    columns = ("score", "device", "edges", "largest degree", "time", "peak memory")
+    return page(columns, rows, (0, 1), map(from_docs, files)) if rows else NOTHING_YET
+
+
+KEPT = ("keep-ratio-cpu.json", "keep-ratio-cuda.json")
+
+
+def kept_edges() -> str:
+    """The time of a training step by the share of the edges that it keeps."""
+    columns: tuple[str, ...] = ("graph", "edges", "device", "kept", "ours", "faster than all edges")
+    columns += ("PyG's GCNConv", "ratio", "its EdgeIndex by hand", "ratio")
+    rows = []
+    for name in present(*KEPT):
+        for row in load(name)["keep_ratio"]:
+            cells = [row["graph"], f"{row['edges']:,}", row["device"], f"{row['keep_ratio']:g}"]
+            cells += [f"{row['milliseconds_an_epoch']:.2f} ms", f"{row['times_faster_than_all']:.1f} ×"]
+            fits = row["pyg_milliseconds"] is not None
+            cells += [f"{row['pyg_milliseconds']:.2f} ms ({row['pyg_way']})" if fits else "does not fit"]
+            cells += [f"{row['times_faster']:.1f} ×" if fits else ""]
+            cells += [f"{row['by_hand_milliseconds']:.2f} ms", f"{row['times_faster_than_by_hand']:.1f} ×"]
+            rows.append(cells)
+    return page(columns, rows, (0, 2), map(from_docs, present(*KEPT))) if rows else NOTHING_YET
+
+
+FORESTS = ("forests-cpu.json", "forests-cuda.json")
+
+
+def forests() -> str:
+    """Connected and exact masks beside plain ones and SciPy's forest."""
+    ways = ("plain", "connected", "exact", "both", "scipy")
+    columns = ("graph", "edges", "device", "plain", "connected", "exact", "both", "SciPy's forest alone")
+    rows = []
+    for name in present(*FORESTS):
+        found = load(name)
+        for row in next(iter(found.values())):
+            times = [f"{row[f'{way}_milliseconds']:.1f} ms" for way in ways]
+            rows.append([row["graph"], f"{row['edges']:,}", row["device"], *times])
+    return page(columns, rows, (0, 2), map(from_docs, present(*FORESTS))) if rows else NOTHING_YET
+
+
+def noise() -> str:
+    """Random edges, and what dropping by each score does at the same budget and with fixed settings."""
+    if not present("noise.json"):
+        return NOTHING_YET
+    columns = (
+        "graph",
+        "method",
+        "finds random edges",
+        "accuracy (%)",
+        "to DropEdge",
+        "with self weight (%)",
+        "to DropEdge",
+    )
+    found = load("noise.json")["noise"]
+    rows = []
+    for row in (one for one in found if not one["self_weight"]):
+        own = next(
+            one
+            for one in found
+            if one["self_weight"] and (one["graph"], one["method"]) == (row["graph"], row["method"])
+        )
+        area = "" if row["area"] is None else f"{row['area']:.2f}"
+        cells = [cell for one in (row, own) for cell in (f"{one['accuracy']:.1f}", _gain(one))]
+        rows.append([row["graph"], row["method"], area, *cells])
+    splits = f"{found[0]['splits']} splits, 20 labels per class; ± is 1.96 standard errors of the paired difference"
+    return page(columns, rows, (0, 1), [splits, from_docs("noise.json")])
+
+
+def _gain(row: dict[str, Any]) -> str:
+    return "" if row["method"] == "dropedge" else f"{row['gain']:+.1f} ± {row['gain_error']:.1f}".replace("-", "−")
+
+
 PLACES = {
     "README.md": {
         "cora": cora,
@@ -431,7 +535,16 @@ PLACES = {
         "training": training,
         "torture": torture,
     },
-    "docs/speed.md": {"sampling": sampling, "startup": startup, "large": large},
+    "docs/speed.md": {
+        "sampling": sampling,
+        "kept edges": kept_edges,
+        "forests": forests,
+        "triangles": triangles,
+        "large scores": large_scores,
+        "startup": startup,
+        "large": large,
+    },
+    "docs/scores.md": {"noise": noise},
     "docs/method.md": {"accuracy": accuracy},
     "docs/sparsify.md": {"sparsify": sparsifiers},
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
