@@ -104,6 +104,21 @@ class Pattern:
         return torch.where(self.source < size, self.source, self.source - size)
 
     @cached_property
+    def narrow_source(self) -> Tensor:
+        """``source`` in the type of ``col``: half as much to read."""
+        return self.source.to(self.col.dtype)
+
+    @cached_property
+    def begun(self) -> Tensor:
+        """How many pairs begin before each node, ``[N + 1]`` in the type of ``col``; pairs are sorted by their first end.
+
+        >>> Pattern.of(torch.tensor([[0, 1], [2, 2]]), 3).begun.tolist()
+        [0, 1, 2, 2]
+        """
+        nodes = torch.arange(self.num_nodes + 1, device=self.pairs.device)
+        return torch.searchsorted(self.pairs[0].contiguous(), nodes).to(self.col.dtype)
+
+    @cached_property
     def entry(self) -> Tensor:
         """The entry that takes its value from each source: the inverse of ``source``, ``[E]`` int64."""
         entries = torch.arange(self.num_entries, device=self.source.device)
