@@ -102,7 +102,7 @@ def _selected(
         edges = keep.nonzero().squeeze(-1)  # their count is read on the host
         ones = torch.ones(len(edges), dtype=dtype, device=keep.device)
         return edges, ones, Pattern.of_sorted(pairs.index_select(1, edges), num_nodes)
-    if runs_kernels(keep) and 0 < 2 * max(len(keep), capacity) + num_nodes <= MOST_ENTRIES and len(keep):
+    if runs_kernels(keep) and len(keep) and 2 * max(len(keep), capacity) + num_nodes <= MOST_ENTRIES:
         # Whoever gives a capacity draws again and again, so that the pattern of the whole graph is worth building.
         return _taken_out(keep, whole.pattern if isinstance(whole, Graph) else whole, dtype, capacity)
     edges = torch.nonzero_static(keep, size=capacity).squeeze(-1)  # −1 where there are no more
@@ -113,15 +113,14 @@ def _selected(
     return edges, kept, Pattern.of_sorted(ends, num_nodes)
 
 
-def _taken_out(
-    keep: Tensor, full: Pattern, dtype: torch.dtype, capacity: int
-) -> tuple[Tensor, Tensor, Pattern]:
+def _taken_out(keep: Tensor, full: Pattern, dtype: torch.dtype, capacity: int) -> tuple[Tensor, Tensor, Pattern]:
     """The same, bit for bit, taken out of the pattern of the whole graph by kernels."""
     from tadropedge.kernels import Whole, compact
 
     whole = Whole(full.pairs, full.col, full.narrow_source, full.begun)
     found = compact(whole, keep, capacity, dtype)
     pattern = Pattern(found.pairs, full.num_nodes, found.crow, found.col, source=found.source)
+    vars(pattern)["pair_source"] = found.pair_source  # known already, and needed at once
     return found.edges, found.ones, pattern
 
 

@@ -110,7 +110,7 @@ class Pattern:
 
     @cached_property
     def begun(self) -> Tensor:
-        """How many pairs begin before each node, ``[N + 1]`` in the type of ``col``; pairs are sorted by their first end.
+        """How many pairs begin before each node, ``[N + 1]`` in the type of ``col``, for pairs as in ``graph.pairs``.
 
         >>> Pattern.of(torch.tensor([[0, 1], [2, 2]]), 3).begun.tolist()
         [0, 1, 2, 2]

@@ -204,6 +204,7 @@ def toss_seeds(
 
     >>> prob = torch.full((2,), 0.5, dtype=torch.float64)
     >>> toss_seeds(pair_words(2, prob.device), torch.tensor([0, 1, 2]), torch.tensor(3), prob).tolist()
+    [[False, False], [False, False], [False, True]]
     """
     if prob.dtype == torch.float64 and fused(prob):
         from tadropedge.kernels import coins

@@ -1,8 +1,8 @@
 """The CSR pattern of the kept edges, taken out of that of the whole graph: what stays keeps its order.
 
-Both the edges and the entries are filtered in the same three steps: count in blocks, sum the counts, write each block
-to its place. Blocks are of equal size whatever the rows are, so a hub is nothing special. Nothing is sorted, and nothing
-is read on the host.
+Edges and entries are filtered in the same three steps: count in blocks, sum the counts, write each block to its place.
+Blocks are of equal size whatever the rows are, so a hub is nothing special. Nothing is sorted, and nothing is read on
+the host.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Kept(NamedTuple):
     crow: Tensor
     col: Tensor
     source: Tensor
+    pair_source: Tensor
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -86,8 +87,9 @@ def _count_entries(keep, source, last, stays, counts, edges, entries, BLOCK: tl.
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _write_entries(  # type: ignore[no-untyped-def]
-    stays, sums, rank, col, source, new_col, new_source, diagonal, edges, entries, capacity, BLOCK: tl.constexpr
-):
+    stays, sums, rank, col, source, new_col, new_source, pair_source, diagonal, edges, entries, capacity,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
     """The entries of a block that stay, and where the diagonal ones among them stand."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     stay = tl.load(stays + place, mask=place < entries, other=0).to(tl.int32)
@@ -98,15 +100,16 @@ def _write_entries(  # type: ignore[no-untyped-def]
     of_pair = pair < edges
     mine = tl.load(rank + pair, mask=there & of_pair, other=0)
     node = pair - edges
-    number = tl.where(of_pair, tl.where(origin < edges, mine, mine + capacity), node + 2 * capacity)
-    tl.store(new_source + target, number, mask=there)
+    number = tl.where(of_pair, mine, node + capacity)
+    tl.store(pair_source + target, number, mask=there)
+    tl.store(new_source + target, tl.where(origin < edges, number, number + capacity), mask=there)
     tl.store(new_col + target, tl.load(col + place, mask=there, other=0), mask=there)
     tl.store(diagonal + node, target, mask=there & (pair >= edges))
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _write_frame(  # type: ignore[no-untyped-def]
-    rank, total, begun, diagonal, numbers, ones, ends, crow, col, source, nodes, edges, entries, capacity,
+    rank, total, begun, diagonal, numbers, ones, ends, crow, col, source, pair_source, nodes, edges, entries, capacity,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Where rows end, which is as many entries behind the diagonal as pairs begin there, and what is missing."""
@@ -128,8 +131,10 @@ def _write_frame(  # type: ignore[no-untyped-def]
     tl.store(ends + capacity + place, place * 0, mask=absent)
     missing = (place >= 2 * kept + nodes) & (place < entries)
     forwards = place < kept + capacity + nodes
+    number = place - nodes - tl.where(forwards, kept, capacity)
     tl.store(col + place, place * 0 + nodes, mask=missing)
-    tl.store(source + place, tl.where(forwards, place - kept, place) - nodes, mask=missing)
+    tl.store(pair_source + place, number, mask=missing)
+    tl.store(source + place, tl.where(forwards, number, number + capacity), mask=missing)
 
 
 def compact(whole: Whole, keep: Tensor, capacity: int, dtype: torch.dtype) -> Kept:
@@ -144,10 +149,14 @@ def compact(whole: Whole, keep: Tensor, capacity: int, dtype: torch.dtype) -> Ke
     def integers(*shape: int) -> Tensor:
         return torch.empty(shape, dtype=torch.int32, device=keep.device)
 
-    rank, diagonal, stays = integers(edges), integers(nodes), torch.empty(entries, dtype=torch.uint8, device=keep.device)
+    rank, diagonal, stays = (
+        integers(edges),
+        integers(nodes),
+        torch.empty(entries, dtype=torch.uint8, device=keep.device),
+    )
     last, ends, numbers = integers(1), pairs.new_empty((2, capacity)), pairs.new_empty(capacity)
     ones = torch.empty(capacity, dtype=dtype, device=keep.device)
-    crow, col, source = integers(nodes + 1), integers(room), integers(room)
+    crow, (col, source, pair_source) = integers(nodes + 1), integers(3, room)
     edge_blocks, entry_blocks = triton.cdiv(edges, BLOCK), triton.cdiv(entries, BLOCK)
     with torch.cuda.device_of(keep):
         counts = integers(edge_blocks)
@@ -160,10 +169,11 @@ def compact(whole: Whole, keep: Tensor, capacity: int, dtype: torch.dtype) -> Ke
         _count_entries[(entry_blocks,)](mask, whole.source, last, stays, counts, edges, entries, BLOCK=BLOCK)
         places = counts.cumsum(0, dtype=torch.int32)
         _write_entries[(entry_blocks,)](
-            stays, places, rank, whole.col, whole.source, col, source, diagonal, edges, entries, capacity, BLOCK=BLOCK
-        )  # fmt: skip
-        _write_frame[(triton.cdiv(room, BLOCK),)](
-            rank, sums[-1:], whole.begun, diagonal, numbers, ones, ends, crow, col, source, nodes, edges, room, capacity,
+            stays, places, rank, whole.col, whole.source, col, source, pair_source, diagonal, edges, entries, capacity,
             BLOCK=BLOCK,
         )  # fmt: skip
-    return Kept(numbers, ones, ends, crow, col, source)
+        _write_frame[(triton.cdiv(room, BLOCK),)](
+            rank, sums[-1:], whole.begun, diagonal, numbers, ones, ends, crow, col, source, pair_source,
+            nodes, edges, room, capacity, BLOCK=BLOCK,
+        )  # fmt: skip
+    return Kept(numbers, ones, ends, crow, col, source, pair_source)
