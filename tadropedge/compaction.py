@@ -30,6 +30,7 @@ from tadropedge.shift import (
 from tadropedge.sparse import runs_kernels
 
 MOST_ENTRIES = 2**30  # of a pattern that kernels are given: they count in int32
+MOST_COUNTED = 2**24  # nodes: up to here, ones are added in float32 without rounding, in whatever order
 
 
 @within_memory("the shift operator of a subgraph", "keep fewer edges")
@@ -119,7 +120,9 @@ def _taken_out(keep: Tensor, full: Pattern, dtype: torch.dtype, capacity: int) -
 
     whole = Whole(full.pairs, full.col, full.narrow_source, full.begun)
     found = compact(whole, keep, capacity, dtype)
-    pattern = Pattern(found.pairs, full.num_nodes, found.crow, found.col, source=found.source)
+    exact = dtype in (torch.float32, torch.float64) and full.num_nodes <= MOST_COUNTED
+    summed = (found.ones, found.degrees) if exact else None
+    pattern = Pattern(found.pairs, full.num_nodes, found.crow, found.col, source=found.source, summed=summed)
     vars(pattern)["pair_source"] = found.pair_source  # known already, and needed at once
     return found.edges, found.ones, pattern
 

@@ -23,6 +23,7 @@ class Pattern:
     ``crow [N + 1]`` and ``col [E]`` are the usual CSR arrays, in int32 where that is enough because sparse
     products are up to three times faster with it. ``source [E]`` says where an entry's value comes from:
     ``m`` or ``M + m`` is pair ``m`` read forwards or backwards, ``2 M + i`` is the diagonal entry of node i.
+    ``summed`` are values ``[M]`` of pairs and their sums ``[N]`` at the nodes, where somebody has them already.
     """
 
     pairs: Tensor
@@ -31,6 +32,7 @@ class Pattern:
     col: Tensor
     _: KW_ONLY
     source: Tensor
+    summed: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, pairs: Tensor, num_nodes: int) -> Pattern:

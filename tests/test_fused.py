@@ -235,9 +235,36 @@ for name, graph in GRAPHS.items():
 print("agreed")
 """
 
+OPERATORS = """
+from test_fused import *
+from graphs import weighted
+from tadropedge.shift import NORMALIZATIONS
+import tadropedge.kernels  # while the interpreter is asked for
+
+
+def values():
+    for graph in (GRAPHS["clusters"], weighted(GRAPHS["clusters"])):
+        for keep in masks(graph.num_edges)[:: 1 if graph.weight is None else 3]:
+            for normalization in sorted(set(NORMALIZATIONS) - {"spectral"}):
+                for capacity in (int(keep.sum()) // 2, int(keep.sum()) + 5):
+                    for dtype in (torch.float16, torch.float32, torch.float64):
+                        settings = {"normalization": normalization, "dtype": dtype, "capacity": capacity}
+                        yield compact_operator(graph, keep, **settings)
+
+
+ours = list(values())
+assert any(shift.pattern.summed is not None for shift in ours)
+os.environ["TRITON_INTERPRET"] = "0"  # from here on, torch
+for mine, theirs in zip(ours, values(), strict=True):
+    assert theirs.pattern.summed is None and mine.values.dtype == theirs.values.dtype
+    assert torch.equal(mine.values.nan_to_num(-1), theirs.values.nan_to_num(-1))
+    same_pattern(mine.pattern, theirs.pattern)
+print("agreed")
+"""
+
 
 @pytest.mark.skipif(bool(interpreter_is_missing()), reason=interpreter_is_missing())
-@pytest.mark.parametrize("script", [COINS, DRAWS, COMPACT], ids=["coins", "draws", "compact"])
+@pytest.mark.parametrize("script", [COINS, DRAWS, COMPACT, OPERATORS], ids=["coins", "draws", "compact", "operators"])
 def test_kernels_in_the_interpreter(script):
     here = Path(__file__).resolve().parent
     package = Path(tadropedge.__file__).resolve().parents[1]

@@ -30,7 +30,10 @@ class Whole(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The numbers of the kept edges (0 where missing), ones for them (0 where missing), and their pattern."""
+    """The numbers of the kept edges and ones for them (0 where missing), their pattern, the sums of ones at nodes.
+
+    Sums are exact as long as the dtype of the ones can count that far.
+    """
 
     edges: Tensor
     ones: Tensor
@@ -39,6 +42,7 @@ class Kept(NamedTuple):
     col: Tensor
     source: Tensor
     pair_source: Tensor
+    degrees: Tensor
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -107,23 +111,34 @@ def _write_entries(  # type: ignore[no-untyped-def]
     tl.store(diagonal + node, target, mask=there & (pair >= edges))
 
 
+@triton.jit
+def row_end(row, rank, begun, diagonal, kept, nodes, edges, capacity):  # type: ignore[no-untyped-def]
+    """Where rows end: as many entries behind their diagonal one as kept pairs begin there. 0 for the row before all."""
+    there = (row >= 0) & (row < nodes)
+    first = tl.load(begun + row, mask=there, other=0)
+    behind = tl.load(begun + row + 1, mask=there, other=0)
+    low = tl.load(rank + first, mask=there & (first < edges), other=0)
+    low = tl.where(first < edges, tl.minimum(low, capacity), kept)
+    high = tl.load(rank + behind, mask=there & (behind < edges), other=0)
+    high = tl.where(behind < edges, tl.minimum(high, capacity), kept)
+    return tl.where(there, tl.load(diagonal + row, mask=there, other=0) + 1 + high - low, 0)
+
+
 @triton.jit  # type: ignore[untyped-decorator]
 def _write_frame(  # type: ignore[no-untyped-def]
-    rank, total, begun, diagonal, numbers, ones, ends, crow, col, source, pair_source, nodes, edges, entries, capacity,
-    BLOCK: tl.constexpr,
+    rank, total, begun, diagonal, numbers, ones, ends, crow, col, source, pair_source, degrees,
+    nodes, edges, entries, capacity, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Where rows end, which is as many entries behind the diagonal as pairs begin there, and what is missing."""
+    """Where rows begin, the sums of their ones, and what is missing."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    row = place < nodes
-    kept = tl.minimum(tl.load(total), capacity)
-    first = tl.load(begun + place, mask=row, other=0)
-    behind = tl.load(begun + place + 1, mask=row, other=0)
-    low = tl.minimum(tl.load(rank + first, mask=row & (first < edges), other=0), capacity)
-    low = tl.where(first < edges, low, kept)
-    high = tl.minimum(tl.load(rank + behind, mask=row & (behind < edges), other=0), capacity)
-    high = tl.where(behind < edges, high, kept)
-    tl.store(crow + place + 1, tl.load(diagonal + place, mask=row, other=0) + 1 + high - low, mask=row)
-    tl.store(crow + place, place, mask=place == 0)
+    all_kept = tl.load(total)
+    kept = tl.minimum(all_kept, capacity)
+    begin = row_end(place - 1, rank, begun, diagonal, kept, nodes, edges, capacity)
+    end = row_end(place, rank, begun, diagonal, kept, nodes, edges, capacity)
+    tl.store(crow + place, begin, mask=place <= nodes)
+    degree = end - begin - 1
+    cut = (all_kept > capacity) & (degree > 0)
+    tl.store(degrees + place, tl.where(cut, float("nan"), degree.to(tl.float32)), mask=place < nodes)
     absent = (place >= kept) & (place < capacity)
     tl.store(numbers + place, place * 0, mask=absent)
     tl.store(ones + place, place * 0.0, mask=absent)
@@ -155,7 +170,7 @@ def compact(whole: Whole, keep: Tensor, capacity: int, dtype: torch.dtype) -> Ke
         torch.empty(entries, dtype=torch.uint8, device=keep.device),
     )
     last, ends, numbers = integers(1), pairs.new_empty((2, capacity)), pairs.new_empty(capacity)
-    ones = torch.empty(capacity, dtype=dtype, device=keep.device)
+    ones, degrees = (torch.empty(size, dtype=dtype, device=keep.device) for size in (capacity, nodes))
     crow, (col, source, pair_source) = integers(nodes + 1), integers(3, room)
     edge_blocks, entry_blocks = triton.cdiv(edges, BLOCK), triton.cdiv(entries, BLOCK)
     with torch.cuda.device_of(keep):
@@ -172,8 +187,8 @@ def compact(whole: Whole, keep: Tensor, capacity: int, dtype: torch.dtype) -> Ke
             stays, places, rank, whole.col, whole.source, col, source, pair_source, diagonal, edges, entries, capacity,
             BLOCK=BLOCK,
         )  # fmt: skip
-        _write_frame[(triton.cdiv(room, BLOCK),)](
-            rank, sums[-1:], whole.begun, diagonal, numbers, ones, ends, crow, col, source, pair_source,
+        _write_frame[(triton.cdiv(room + 1, BLOCK),)](  # crow has one more than nodes
+            rank, sums[-1:], whole.begun, diagonal, numbers, ones, ends, crow, col, source, pair_source, degrees,
             nodes, edges, room, capacity, BLOCK=BLOCK,
         )  # fmt: skip
-    return Kept(numbers, ones, ends, crow, col, source, pair_source)
+    return Kept(numbers, ones, ends, crow, col, source, pair_source, degrees)
