@@ -161,17 +161,14 @@ def compact(whole: Whole, keep: Tensor, capacity: int, dtype: torch.dtype) -> Ke
     entries, room = whole.col.shape[0], 2 * capacity + nodes
     mask, pairs = keep.contiguous().view(torch.uint8), whole.pairs.contiguous()
 
-    def integers(*shape: int) -> Tensor:
-        return torch.empty(shape, dtype=torch.int32, device=keep.device)
+    def integers(size: int) -> Tensor:
+        return torch.empty(size, dtype=torch.int32, device=keep.device)
 
-    rank, diagonal, stays = (
-        integers(edges),
-        integers(nodes),
-        torch.empty(entries, dtype=torch.uint8, device=keep.device),
-    )
+    rank, diagonal = integers(edges), integers(nodes)
+    stays = torch.empty(entries, dtype=torch.uint8, device=keep.device)
     last, ends, numbers = integers(1), pairs.new_empty((2, capacity)), pairs.new_empty(capacity)
     ones, degrees = (torch.empty(size, dtype=dtype, device=keep.device) for size in (capacity, nodes))
-    crow, (col, source, pair_source) = integers(nodes + 1), integers(3, room)
+    crow, col, source, pair_source = integers(nodes + 1), integers(room), integers(room), integers(room)
     edge_blocks, entry_blocks = triton.cdiv(edges, BLOCK), triton.cdiv(entries, BLOCK)
     with torch.cuda.device_of(keep):
         counts = integers(edge_blocks)
