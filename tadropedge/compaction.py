@@ -27,6 +27,10 @@ from tadropedge.shift import (
     placed,
     shift_operator,
 )
+from tadropedge.sparse import runs_kernels
+
+MOST_ENTRIES = 2**30  # of a pattern that kernels are given: they count in int32
+MOST_COUNTED = 2**24  # nodes: up to here, ones are added in float32 without rounding, in whatever order
 
 
 @within_memory("the shift operator of a subgraph", "keep fewer edges")
@@ -62,7 +66,7 @@ def compact_operator(
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
     check_dtype(dtype)
     _check_mask(keep, graph.num_edges, graph.device)
-    edges, kept, pattern = _selected(keep, graph.pairs, graph.num_nodes, dtype, capacity)
+    edges, kept, pattern = _selected(keep, graph, dtype, capacity)
     if graph.weight is not None:
         kept = kept * graph.weight.index_select(0, edges).to(dtype)
     return placed(pattern, *normalize(kept, pattern))
@@ -82,7 +86,7 @@ def compact_reweighted(
     """
     full = whole.pattern
     _check_mask(keep, full.num_pairs, whole.values.device)
-    edges, kept, pattern = _selected(keep, full.pairs, full.num_nodes, whole.values.dtype, capacity)
+    edges, kept, pattern = _selected(keep, full, whole.values.dtype, capacity)
     mine = kept * factors.index_select(-1, edges)
     directions = (edges,) if whole.symmetric else (edges, edges + full.num_pairs)
     entries = [whole.values.index_select(-1, full.entry.index_select(0, each)) * mine for each in directions]
@@ -91,19 +95,36 @@ def compact_reweighted(
 
 
 def _selected(
-    keep: Tensor, pairs: Tensor, num_nodes: int, dtype: torch.dtype, capacity: int | None
+    keep: Tensor, whole: Graph | Pattern, dtype: torch.dtype, capacity: int | None
 ) -> tuple[Tensor, Tensor, Pattern]:
     """The numbers of the kept edges, ones for them, and their pattern; zeros where there are fewer than expected."""
+    pairs, num_nodes = whole.pairs, whole.num_nodes
     if capacity is None:
         edges = keep.nonzero().squeeze(-1)  # their count is read on the host
         ones = torch.ones(len(edges), dtype=dtype, device=keep.device)
         return edges, ones, Pattern.of_sorted(pairs.index_select(1, edges), num_nodes)
+    if runs_kernels(keep) and len(keep) and 2 * max(len(keep), capacity) + num_nodes <= MOST_ENTRIES:
+        # Whoever gives a capacity draws again and again, so that the pattern of the whole graph is worth building.
+        return _taken_out(keep, whole.pattern if isinstance(whole, Graph) else whole, dtype, capacity)
     edges = torch.nonzero_static(keep, size=capacity).squeeze(-1)  # −1 where there are no more
     there = edges >= 0
     edges = edges.clamp_min(0)
     ends = torch.where(there, pairs.index_select(1, edges), num_nodes)
     kept = torch.where(keep.sum() <= capacity, there.to(dtype), torch.nan)  # never a subgraph that is only half there
     return edges, kept, Pattern.of_sorted(ends, num_nodes)
+
+
+def _taken_out(keep: Tensor, full: Pattern, dtype: torch.dtype, capacity: int) -> tuple[Tensor, Tensor, Pattern]:
+    """The same, bit for bit, taken out of the pattern of the whole graph by kernels."""
+    from tadropedge.kernels import Whole, compact
+
+    whole = Whole(full.pairs, full.col, full.narrow_source, full.begun)
+    found = compact(whole, keep, capacity, dtype)
+    exact = dtype in (torch.float32, torch.float64) and full.num_nodes <= MOST_COUNTED
+    summed = (found.ones, found.degrees) if exact else None
+    pattern = Pattern(found.pairs, full.num_nodes, found.crow, found.col, source=found.source, summed=summed)
+    vars(pattern)["pair_source"] = found.pair_source  # known already, and needed at once
+    return found.edges, found.ones, pattern
 
 
 def _check_mask(keep: object, edges: int, device: torch.device) -> None:

@@ -23,6 +23,7 @@ class Pattern:
     ``crow [N + 1]`` and ``col [E]`` are the usual CSR arrays, in int32 where that is enough because sparse
     products are up to three times faster with it. ``source [E]`` says where an entry's value comes from:
     ``m`` or ``M + m`` is pair ``m`` read forwards or backwards, ``2 M + i`` is the diagonal entry of node i.
+    ``summed`` are values ``[M]`` of pairs and their sums ``[N]`` at the nodes, where somebody has them already.
     """
 
     pairs: Tensor
@@ -31,6 +32,7 @@ class Pattern:
     col: Tensor
     _: KW_ONLY
     source: Tensor
+    summed: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, pairs: Tensor, num_nodes: int) -> Pattern:
@@ -102,6 +104,21 @@ class Pattern:
         """``source`` for values that both directions share: ``m`` for pair m, ``M + i`` for node i."""
         size = self.num_pairs
         return torch.where(self.source < size, self.source, self.source - size)
+
+    @cached_property
+    def narrow_source(self) -> Tensor:
+        """``source`` in the type of ``col``: half as much to read."""
+        return self.source.to(self.col.dtype)
+
+    @cached_property
+    def begun(self) -> Tensor:
+        """How many pairs begin before each node, ``[N + 1]`` in the type of ``col``, for pairs as in ``graph.pairs``.
+
+        >>> Pattern.of(torch.tensor([[0, 1], [2, 2]]), 3).begun.tolist()
+        [0, 1, 2, 2]
+        """
+        nodes = torch.arange(self.num_nodes + 1, device=self.pairs.device)
+        return torch.searchsorted(self.pairs[0].contiguous(), nodes).to(self.col.dtype)
 
     @cached_property
     def entry(self) -> Tensor:

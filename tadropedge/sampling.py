@@ -40,6 +40,7 @@ from tadropedge.errors import TadropedgeError, show
 from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
 from tadropedge.memory import LARGE, check_memory, within_memory
+from tadropedge.sparse import runs_kernels
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -108,6 +109,10 @@ def sample_edges(
         check_device("pairs", pairs, prob.device, "prob")
         words = node_pair_words(pairs)
     if connected is None and not exact:
+        if fused(prob):
+            seeds, number = _words(seed, epoch, prob)
+            _check_room(max(seeds.numel(), prob[..., :1].numel()), prob.shape[-1], prob.device)
+            return toss_seeds(words, seeds, number, prob, numbered=pairs is None)
         multiplier, offset = _keys(seed, epoch, prob)
         rows = len(multiplier) if isinstance(multiplier, Tensor) else prob.numel() // max(1, prob.shape[-1])
         _check_room(rows, prob.shape[-1], prob.device)
@@ -189,6 +194,43 @@ def _toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: T
     return coins < (prob - 0.5) * 2.0**53
 
 
+def toss_seeds(
+    words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, stream: int = 0, *, numbered: bool = False
+) -> Tensor:
+    """The masks ``[..., M]`` of int64 ``seeds [...]`` in an epoch, by float64 ``prob [..., M]``; axes broadcast.
+
+    On a GPU one kernel draws them, unless they are part of a larger program. ``numbered`` says that ``words [M]`` are
+    those of :func:`pair_words`, which it need not read then.
+
+    >>> prob = torch.full((2,), 0.5, dtype=torch.float64)
+    >>> toss_seeds(pair_words(2, prob.device), torch.tensor([0, 1, 2]), torch.tensor(3), prob).tolist()
+    [[False, False], [False, False], [False, True]]
+    """
+    if prob.dtype == torch.float64 and fused(prob):
+        from tadropedge.kernels import coins
+
+        return coins(None if numbered else words, seeds, epoch, prob, stream)
+    multiplier, offset = key_tensor(seeds, epoch, stream)
+    return toss(words, multiplier[..., None], offset[..., None], prob)
+
+
+def keys(seeds: Tensor, epoch: Tensor, stream: int = 0) -> tuple[Tensor, Tensor]:
+    """:func:`key_tensor`, on a GPU in one launch unless it is part of a larger program."""
+    if fused(seeds):
+        from tadropedge.kernels import keys as kernel
+
+        return kernel(seeds, epoch, stream)
+    return key_tensor(seeds, epoch, stream)
+
+
+def fused(x: Tensor) -> bool:
+    """Whether kernels of our own draw: not inside of a compiled or vectorised function, which cannot see into them."""
+    if torch.compiler.is_compiling() or not runs_kernels(x):
+        return False
+    vectorised: bool = torch._C._functorch.peek_interpreter_stack() is not None
+    return not vectorised
+
+
 def draw(
     words: Tensor,
     seeds: Tensor,
@@ -215,8 +257,7 @@ def draw(
     if inside is not None:
         prob = torch.where(inside, prob, 0.0)
     if forest is None and not exact:
-        multiplier, offset = key_tensor(seeds, epoch, layer)
-        return toss(words, multiplier[..., None], offset[..., None], prob)
+        return toss_seeds(words, seeds, epoch, prob, layer)
     trees = None
     if forest is not None:
         trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
@@ -255,8 +296,7 @@ def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob
     rest = total - torch.where(trees, units, 0).sum(dim=-1, keepdim=True)
     needed = (total - trees.sum(dim=-1, keepdim=True) * one).clamp_min(0)
     share = needed.to(torch.float64) / rest.clamp_min(1).to(torch.float64)
-    multiplier, offset = key_tensor(seeds, epoch, layer)
-    return toss(words, multiplier[..., None], offset[..., None], share * prob) | trees
+    return toss_seeds(words, seeds, epoch, share * prob, layer) | trees
 
 
 def smallest(order: Tensor, prob: Tensor, first: Tensor | None = None, *, fixed: bool = False) -> Tensor:
@@ -283,7 +323,7 @@ def _kth_value(order: Tensor, count: Tensor, fixed: bool) -> Tensor:
 
 def order_of(words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, stream: int) -> Tensor:
     """Coin over probability, float64 ``[..., M]``, at least 0; infinite where, and only where, p = 0."""
-    multiplier, offset = key_tensor(seeds, epoch, stream)
+    multiplier, offset = keys(seeds, epoch, stream)
     coins = words * multiplier[..., None]
     coins += offset[..., None]
     coins >>= 11

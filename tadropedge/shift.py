@@ -251,6 +251,8 @@ def _ends(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
 
 def _degrees(kept: Tensor, pattern: Pattern, start: float) -> Tensor:
     """``start`` plus the row sums of A, ``[..., N]``."""
+    if pattern.summed is not None and pattern.summed[0] is kept:
+        return pattern.summed[1] + start
     degrees = kept.new_full((*kept.shape[:-1], pattern.num_nodes), start)
     low, high = pattern.pairs
     if kept.shape[-1] == pattern.num_pairs:

@@ -177,11 +177,16 @@ class _Kept(torch.autograd.Function):
         return ctx.features.gradient(gradient), None, None
 
 
+def runs_kernels(x: Tensor) -> bool:
+    """Whether Triton's kernels run where x lies: on a GPU, or anywhere in its interpreter."""
+    return x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+
+
 def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:
     """``A x`` without gradients, into ``out`` where it is given."""
     if values.dim() == 1 and x.dim() == 2:
         return multiply(places, values[None], x[None])[0]
-    if x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
+    if runs_kernels(x):
         from tadropedge.kernels import spmm
 
         return spmm(places, values, x, out)

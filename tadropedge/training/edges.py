@@ -33,12 +33,11 @@ from tadropedge.sampling import (
     check_connected,
     draw,
     draw_forest,
-    key_tensor,
     order_of,
     pair_words,
     smallest,
-    toss,
     toss_around,
+    toss_seeds,
 )
 from tadropedge.sensitivity import SENSITIVITY as LEFT
 from tadropedge.shift import check_positive_probability
@@ -208,8 +207,7 @@ class EdgeCoins:
                 inside=self.inside,
                 fixed=self.fixed,
             )
-        multiplier, offset = key_tensor(self.seeds, epoch, layer)
-        kept = toss(self.words, multiplier[:, None], offset[:, None], self.prob)
+        kept = toss_seeds(self.words, self.seeds, epoch, self.prob, layer, numbered=True)
         return kept if self.inside is None else kept & self.inside
 
     def _nested(self, epoch: Tensor) -> list[Tensor]:
@@ -232,8 +230,7 @@ class EdgeCoins:
             for sparse, dense in pairwise(masks):
                 dense.logical_or_(sparse)  # where c · p was rounded down
             return masks
-        multiplier, offset = key_tensor(self.seeds, epoch)
-        return list(toss(self.words, multiplier[:, None], offset[:, None], rows))
+        return list(toss_seeds(*at, rows, numbered=True))
 
 
 def edge_coins(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from tadropedge.sampling import key_tensor, pair_words
+from tadropedge.sampling import keys, pair_words
 
 if TYPE_CHECKING:
     from tadropedge.kernels import Coins
@@ -32,7 +32,7 @@ class Dropout:
         self.limit = torch.where(rate <= 0, torch.iinfo(torch.int64).max, limit)[:, None]
 
     def _keys(self, layer: int) -> tuple[Tensor, Tensor]:
-        multiplier, offset = key_tensor(self.seeds, self.epoch, STREAM + layer)
+        multiplier, offset = keys(self.seeds, self.epoch, STREAM + layer)
         return multiplier[:, None], offset[:, None]
 
     def coins(self, layer: int) -> Coins:
