@@ -2,9 +2,9 @@
 
 As many random edges as the graph has are added to Amazon Photo, Cora-ML and Chameleon (``examples/noisy.py``). A
 two-layer GCN of 64 hidden units (learning rate 0.01, weight decay 5e-4, dropout 0.5, 200 epochs) is trained with 20
-labels per class, with and without a self weight, through which a node sees its own features whatever its edges are.
-All methods but ``original`` keep the same share of the edges. Nothing is tuned: what tuning makes of it is the business
-of ``tadropedge compare``.
+labels per class: as it is, with features whose rows sum to one, and with a self weight, through which a node sees its
+own features whatever its edges are. All methods but ``original`` keep the same share of the edges. Nothing is tuned:
+what tuning makes of it is the business of ``tadropedge compare``.
 
     python benchmarks/noise.py [--device cuda] [--splits 50] [--out FILE]
 """
@@ -36,6 +36,8 @@ SCORES = ("inverse-effective", "inverse-degree", "jaccard", "common-neighbours",
 METHODS = ("original", "dropedge", *(f"{score}-proportional" for score in SCORES))
 SHARE = 0.5  # of kept edges: as many as the graph had
 LABELS = 20  # per class
+# What differs: whether rows of features are divided by their sums, and whether there is a self weight.
+VARIANTS = {"plain": (False, False), "row-normalised features": (True, False), "self weight": (False, True)}
 
 
 def noisy(data: Dataset, seed: int) -> tuple[Dataset, torch.Tensor]:
@@ -57,11 +59,12 @@ def area(scores: torch.Tensor, noise: torch.Tensor) -> float:
 
 
 def rows_of(name: str, root: Path, device: str, splits: int) -> Iterator[dict[str, Any]]:
-    """One row per method and kind of network."""
-    loaded = load_file(root / "graphs" / f"{name}.npz", split="random", per_class=LABELS, seed=0)
-    data, noise = noisy(loaded, seed=0)
-    mine = Laboratory(data.to(device), Architecture("gcn", 2, 64), epochs=200, choose_splits=1)
-    for self_weight in (False, True):
+    """One row per method and variant."""
+    for variant, (normalize, self_weight) in VARIANTS.items():
+        file = root / "graphs" / f"{name}.npz"
+        loaded = load_file(file, split="random", per_class=LABELS, seed=0, normalize=normalize)
+        data, noise = noisy(loaded, seed=0)
+        mine = Laboratory(data.to(device), Architecture("gcn", 2, 64), epochs=200, choose_splits=1)
         scores: dict[str, np.ndarray[Any, Any]] = {}
         for method in METHODS:
             trials = [
@@ -74,7 +77,7 @@ def rows_of(name: str, root: Path, device: str, splits: int) -> Iterator[dict[st
             gain = found - scores["dropedge"]
             yield {
                 "graph": name,
-                "self_weight": self_weight,
+                "variant": variant,
                 "method": method,
                 "accuracy": round(float(found.mean()), 2),
                 "gain": round(float(gain.mean()), 2),
