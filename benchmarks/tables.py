@@ -499,32 +499,24 @@ def noise() -> str:
     """Random edges, and what dropping by each score does at the same budget and with fixed settings."""
     if not present("noise.json"):
         return NOTHING_YET
-    columns = (
-        "graph",
-        "method",
-        "finds random edges",
-        "accuracy (%)",
-        "to DropEdge",
-        "with self weight (%)",
-        "to DropEdge",
-    )
     found = load("noise.json")["noise"]
+    variants = list(dict.fromkeys(row["variant"] for row in found))
+    table: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in found:
+        table.setdefault((row["graph"], row["method"]), {})[row["variant"]] = row
     rows = []
-    for row in (one for one in found if not one["self_weight"]):
-        own = next(
-            one
-            for one in found
-            if one["self_weight"] and (one["graph"], one["method"]) == (row["graph"], row["method"])
-        )
-        area = "" if row["area"] is None else f"{row['area']:.2f}"
-        cells = [cell for one in (row, own) for cell in (f"{one['accuracy']:.1f}", _gain(one))]
-        rows.append([row["graph"], row["method"], area, *cells])
-    splits = f"{found[0]['splits']} splits, 20 labels per class; ± is 1.96 standard errors of the paired difference"
+    for (graph, method), mine in table.items():
+        area = mine[variants[0]]["area"]
+        cells = [f"{mine[variant]['accuracy']:.1f}{_gain(mine[variant])}" for variant in variants]
+        rows.append([graph, method, "" if area is None else f"{area:.2f}", *cells])
+    splits = f"test accuracy in percent over {found[0]['splits']} splits with 20 labels per class; in brackets the "
+    splits += "difference to DropEdge in points, ± 1.96 standard errors of the paired difference"
+    columns = ("graph", "method", "finds random edges", *variants)
     return page(columns, rows, (0, 1), [splits, from_docs("noise.json")])
 
 
 def _gain(row: dict[str, Any]) -> str:
-    return "" if row["method"] == "dropedge" else f"{row['gain']:+.1f} ± {row['gain_error']:.1f}".replace("-", "−")
+    return "" if row["method"] == "dropedge" else f" ({row['gain']:+.1f} ± {row['gain_error']:.1f})".replace("-", "−")
 
 
 PLACES = {
