@@ -266,6 +266,37 @@ def draw(
     return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
 
 
+def draw_nested(
+    words: Tensor,
+    seeds: Tensor,
+    epoch: Tensor,
+    rows: Tensor,
+    *,
+    forest: ForestPlan | None = None,
+    exact: bool = False,
+    inside: Tensor | None = None,
+    fixed: bool = False,
+) -> list[Tensor]:
+    """One mask for each of ``rows [L, ..., M]`` of rising probabilities, by one coin: each contains those before it.
+
+    With a ``forest``, all contain that of the first row; the share c of the other edges grows with their probabilities.
+    An ``exact`` number takes the edges of the row before first. Other arguments are as in :func:`draw`.
+    """
+    rows = rows if inside is None else torch.where(inside, rows, 0.0)
+    at = (words, seeds, epoch)
+    if forest is None and not exact:
+        return list(toss_seeds(*at, rows))
+    trees = None if forest is None else draw_forest(forest, *at, rows[0], inside=inside, fixed=fixed)
+    masks: list[Tensor] = []
+    for row in rows:
+        before = masks[-1] if masks else trees
+        if exact:
+            masks.append(smallest(order_of(*at, row, 0), row, before, fixed=fixed))
+        elif trees is not None and before is not None:
+            masks.append(toss_around(trees, *at, row) | before)  # c · p may have been rounded down
+    return masks
+
+
 def draw_forest(
     forest: ForestPlan,
     words: Tensor,

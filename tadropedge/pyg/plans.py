@@ -7,7 +7,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -23,13 +22,10 @@ from tadropedge.pyg.transforms import of_pairs
 from tadropedge.sampling import (
     check_connected,
     draw,
-    draw_forest,
+    draw_nested,
     key_tensor,
     node_pair_words,
-    order_of,
-    smallest,
     toss,
-    toss_around,
 )
 
 MOST_GRAPHS = 8  # that a module remembers
@@ -160,29 +156,12 @@ class DropPlan:
     def _nested(
         self, rows: Tensor, words: Tensor, seed: Tensor, epoch: Tensor, *, layer: int, exact: bool, fixed: bool
     ) -> Tensor:
-        """The mask of one layer, which contains those of all layers with smaller rates, by one coin.
-
-        With a forest, all layers contain that of the smallest rates; the share c of the other edges grows with their
-        probabilities. An exact number takes the edges of the next smaller layer first.
-        """
-        below = list(rows[layer:].flip(0) if self.falling else rows[: layer + 1])  # up to this layer, by rising rates
+        """The mask of one layer, which contains those of all layers with smaller rates, by one coin."""
         if self.forest is None and not exact:
             multiplier, offset = key_tensor(seed, epoch)
             return toss(words, multiplier, offset, rows[layer])
-        trees = None
-        if self.forest is not None:
-            trees = draw_forest(self.forest, words, seed, epoch, below[0], fixed=fixed)
-        if exact:
-            kept = trees
-            for row in below:
-                kept = smallest(order_of(words, seed, epoch, row, 0), row, kept, fixed=fixed)
-            assert kept is not None
-            return kept
-        assert trees is not None
-        masks = [toss_around(trees, words, seed, epoch, row) for row in below]
-        for sparse, dense in pairwise(masks):
-            dense |= sparse  # where c · p was rounded down
-        return masks[-1]
+        below = rows[layer:].flip(0) if self.falling else rows[: layer + 1]  # up to this layer, by rising rates
+        return draw_nested(words, seed, epoch, below, forest=self.forest, exact=exact, fixed=fixed)[-1]
 
 
 class KeptPlans:

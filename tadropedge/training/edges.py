@@ -18,7 +18,6 @@ layer takes the edges of the next smaller one first, then those of the smallest 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -32,11 +31,8 @@ from tadropedge.sampling import (
     ORDER_BYTES,
     check_connected,
     draw,
-    draw_forest,
-    order_of,
+    draw_nested,
     pair_words,
-    smallest,
-    toss_around,
     toss_seeds,
 )
 from tadropedge.sensitivity import SENSITIVITY as LEFT
@@ -214,23 +210,19 @@ class EdgeCoins:
         """One mask per layer by the coins of the first, those of the smallest rates first."""
         assert self.rows is not None
         rows = self.rows.flip(0) if self.falling else self.rows
-        rows = rows if self.inside is None else torch.where(self.inside, rows, 0.0)
-        at = (self.words, self.seeds, epoch)
-        trees = None
-        if self.forest is not None:
-            trees = draw_forest(self.forest, *at, rows[0], inside=self.inside, fixed=self.fixed)
-        if "exact" in self.options:
-            masks: list[Tensor] = []
-            for row in rows:
-                first = masks[-1] if masks else trees
-                masks.append(smallest(order_of(*at, row, 0), row, first, fixed=self.fixed))
-            return masks
-        if trees is not None:
-            masks = [toss_around(trees, *at, row) for row in rows]
-            for sparse, dense in pairwise(masks):
-                dense.logical_or_(sparse)  # where c · p was rounded down
-            return masks
-        return list(toss_seeds(*at, rows, numbered=True))
+        if not {"connected", "exact"} & set(self.options):
+            rows = rows if self.inside is None else torch.where(self.inside, rows, 0.0)
+            return list(toss_seeds(self.words, self.seeds, epoch, rows, numbered=True))
+        return draw_nested(
+            self.words,
+            self.seeds,
+            epoch,
+            rows,
+            forest=self.forest,
+            exact="exact" in self.options,
+            inside=self.inside,
+            fixed=self.fixed,
+        )
 
 
 def edge_coins(
