@@ -479,6 +479,7 @@ def kept_edges() -> str:
     return page(columns, rows, (0, 2), map(from_docs, present(*KEPT))) if rows else NOTHING_YET
 
 
+WAYS, ERRORS = ("renormalised", "unbiased"), ("bias", "spread")
 FORESTS = ("forests-cpu.json", "forests-cuda.json")
 
 
@@ -493,6 +494,25 @@ def forests() -> str:
             times = [f"{row[f'{way}_milliseconds']:.1f} ms" for way in ways]
             rows.append([row["graph"], f"{row['edges']:,}", row["device"], *times])
     return page(columns, rows, (0, 2), map(from_docs, present(*FORESTS))) if rows else NOTHING_YET
+
+
+def unbiased() -> str:
+    """Bias and spread of thinned operators, renormalised and unbiased."""
+    if not present("unbiased.json"):
+        return NOTHING_YET
+    found = load("unbiased.json")["unbiased"]
+    kinds = [(way, what) for way in WAYS for what in ERRORS]
+    rows = []
+    for row in found:
+        errors = (f"{100 * row[f'{way}_{what}']:.1f} %" for way, what in kinds)
+        rows.append([row["method"], f"`{row['normalization']}`", *errors])
+    columns = ("method", "normalisation", *(f"{way}: {what}" for way, what in kinds))
+    share, count = 100 * found[0]["keep_ratio"], found[0]["unbiased_draws"]
+    draws = (
+        f"cora, {share:g} % of the edges kept, {count:,} draws (200 of `spectral` where renormalised); in percent of "
+    )
+    draws += "the norm of S x"
+    return page(columns, rows, (0, 1), [draws, from_docs("unbiased.json")])
 
 
 def noise() -> str:
@@ -537,7 +557,7 @@ PLACES = {
         "large": large,
     },
     "docs/scores.md": {"noise": noise},
-    "docs/method.md": {"accuracy": accuracy},
+    "docs/method.md": {"accuracy": accuracy, "unbiased": unbiased},
     "docs/sparsify.md": {"sparsify": sparsifiers},
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
     "docs/reproduction.md": {"spaces": spaces},
