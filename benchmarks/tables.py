@@ -479,7 +479,7 @@ def kept_edges() -> str:
     return page(columns, rows, (0, 2), map(from_docs, present(*KEPT))) if rows else NOTHING_YET
 
 
-WAYS, ERRORS = ("renormalised", "unbiased"), ("bias", "spread")
+OPERATORS, ERRORS = ("renormalised", "unbiased"), ("bias", "spread")
 FORESTS = ("forests-cpu.json", "forests-cuda.json")
 
 
@@ -501,7 +501,7 @@ def unbiased() -> str:
     if not present("unbiased.json"):
         return NOTHING_YET
     found = load("unbiased.json")["unbiased"]
-    kinds = [(way, what) for way in WAYS for what in ERRORS]
+    kinds = [(way, what) for way in OPERATORS for what in ERRORS]
     rows = []
     for row in found:
         errors = (f"{100 * row[f'{way}_{what}']:.1f} %" for way, what in kinds)
