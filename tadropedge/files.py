@@ -38,6 +38,7 @@ HEADER_WORDS = {
     *("node1", "node2", "node_1", "node_2", "weight", "w", "value"),
 }
 WEIGHT_WORDS = {"weight", "w", "value"}
+MORE_COLUMNS = "; further columns are left out with weighted=False (--unweighted), and one may be the score"
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER_LIKE = re.compile(r"[+-]?[.,_]?\d")
 TRAILING = re.compile(r"\s#.*$")
@@ -197,8 +198,11 @@ def split_cells(text: str, delimiter: str | None) -> list[str]:
     return [cell[1:] if ESCAPED.match(cell) else cell for cell in map(str.strip, cells)]
 
 
-def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str) -> list[tuple[int, list[str]]]:
-    """The cells of every line with its number, as many on each as on the first: within ``bounds``, which ``wanted``."""
+def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str, hint: str = "") -> list[tuple[int, list[str]]]:
+    """The cells of every line with its number, as many on each as on the first: within ``bounds``, which ``wanted``.
+
+    ``hint`` says what to do where there are more.
+    """
     rows: list[tuple[int, list[str]]] = []
     delimiter: str | None = None
     for number, text in data_lines(path):
@@ -209,7 +213,8 @@ def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str) -> list
         within = bounds[0] <= columns <= (bounds[1] or columns)
         if not within or len(cells) != columns:
             expected = f"{columns} columns" if within else wanted
-            raise TadropedgeError(f"{path.name}:{number}: expected {expected}, got {len(cells)}")
+            more = hint if not within and len(cells) > bounds[0] else ""
+            raise TadropedgeError(f"{path.name}:{number}: expected {expected}, got {len(cells)}{more}")
         rows.append((number, cells))
     return rows
 
@@ -254,7 +259,7 @@ def _ascii(lines: Iterable[str]) -> Iterator[str]:
 def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool, column: str | None) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
     most = 3 if weighted and column is None else None
-    rows = table_cells(path, (2, most), "2 or 3 columns (source, target, weight)")
+    rows = table_cells(path, (2, most), "2 or 3 columns (source, target, weight)", MORE_COLUMNS)
     for number, cells in rows:
         if not cells[0] or not cells[1]:
             raise TadropedgeError(f"{path.name}:{number}: empty node id")
