@@ -48,12 +48,14 @@ def test_a_column_by_its_name_and_the_weight_beside_it(table):
         ("source,target,trust\n0,1,4\n1,2,0\n", "trust", [4, 0], None),
         ("u,v,a,b\n0,1,4,8\n1,2,5,9\n", "b", [8, 9], None),  # no column is called weight
         ("p,q,trust\nx,y,4\ny,z,5\n", "trust", [4, 5], None),  # a line that names the column is a header
+        (TABLE, None, None, [1, 2, 1, 1]),  # the same weights where no score is asked for
+        ("p,q,when,Weight\nx,y,noon,4\ny,z,dusk,5\n", None, None, [4, 5]),
     ],
 )
 def test_which_column_is_what(tmp_path, text, column, score, weight):
     (tmp_path / "edges.csv").write_text(text)
     found = read_edge_list(tmp_path / "edges.csv", column=column)
-    assert found.column.tolist() == score
+    assert (None if found.column is None else found.column.tolist()) == score
     assert (None if found.weight is None else found.weight.tolist()) == weight
 
 

@@ -712,6 +712,10 @@ BAD = {
         "edge_keep_prob differs between them",
     ),
     "both": (lambda: TADropEdge(keep_prob=0.5)(ARCS, edge_keep_prob=torch.ones(158)), "not both"),
+    "unbiased in a function": (
+        lambda: ta_dropout_edge(ARCS, keep_prob=0.5, unbiased=True),
+        "ta_dropout_edge has no unbiased=: it returns arcs and a mask; TADropEdge has it",
+    ),
     "both in a function": (lambda: ta_dropout_edge(ARCS, torch.ones(158), keep_prob=0.5), "not both"),
     "neither": (lambda: TADropEdge()(ARCS), "edge_keep_prob must be .* AddKeepProbability makes one, or give"),
     "neither in data": (lambda: TADropEdge()(DATA), "edge_keep_prob must be a tensor, got None"),
