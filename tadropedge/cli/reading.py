@@ -53,7 +53,7 @@ def read_source(
     that features and labels of an ``.npz`` are not needed, so nothing is asked of them.
 
     >>> read_source("karate").graph
-    Graph(num_nodes=34, num_edges=78, unweighted)
+    Graph(num_nodes=34, num_edges=78)
     """
     from tadropedge.files import existing
 
