@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,8 +19,8 @@ from tadropedge.checks import check_flag, check_integer, check_path, check_progr
 from tadropedge.comparison.comparison import CHOOSE_SPLITS, DEFAULT_METHODS, Plan, compared
 from tadropedge.comparison.report import FILES, told, write_all
 from tadropedge.comparison.results import Results
-from tadropedge.data import Dataset, as_dataset, bayes_accuracy
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.data import Dataset, as_dataset, bayes_accuracy, loader_options
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lock import locked
 from tadropedge.method import Method
 from tadropedge.nn.own import own_network
@@ -98,6 +99,7 @@ def compare(
     choose_splits = check_integer("choose_splits", choose_splits, least=1)
     folder, shown = None if out is None else check_path("out", out), check_progress(progress)
     loading = {name: settings.pop(name) for name in list(settings) if name not in LABORATORY}
+    _check_loading(loading)
     place = chosen_device(device)
 
     def made() -> Laboratory:
@@ -151,6 +153,16 @@ def carried_out(
         if out is not None:
             write_all(results, out)
     return results
+
+
+def _check_loading(loading: Mapping[str, Any]) -> None:
+    """Refuse what no loader of data takes: as a rule another setting with a mistake in it."""
+    of_loaders = loader_options()
+    own = (name for name in inspect.signature(compare).parameters if name != "settings")
+    known = dict.fromkeys([*own, *LABORATORY, *sorted(of_loaders)])
+    for name in loading:
+        if name not in of_loaders:
+            lookup("setting of compare", name, known)
 
 
 def _methods(methods: Sequence[str] | None) -> Sequence[str]:

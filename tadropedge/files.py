@@ -38,6 +38,7 @@ HEADER_WORDS = {
     *("node1", "node2", "node_1", "node_2", "weight", "w", "value"),
 }
 WEIGHT_WORDS = {"weight", "w", "value"}
+MORE_COLUMNS = "; where there are more, the header must call one of them 'weight'"
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER_LIKE = re.compile(r"[+-]?[.,_]?\d")
 TRAILING = re.compile(r"\s#.*$")
@@ -197,8 +198,11 @@ def split_cells(text: str, delimiter: str | None) -> list[str]:
     return [cell[1:] if ESCAPED.match(cell) else cell for cell in map(str.strip, cells)]
 
 
-def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str) -> list[tuple[int, list[str]]]:
-    """The cells of every line with its number, as many on each as on the first: within ``bounds``, which ``wanted``."""
+def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str, hint: str = "") -> list[tuple[int, list[str]]]:
+    """The cells of every line with its number, as many on each as on the first: within ``bounds``, which ``wanted``.
+
+    ``hint`` says what to do where there are more.
+    """
     rows: list[tuple[int, list[str]]] = []
     delimiter: str | None = None
     for number, text in data_lines(path):
@@ -209,7 +213,8 @@ def table_cells(path: Path, bounds: tuple[int, int | None], wanted: str) -> list
         within = bounds[0] <= columns <= (bounds[1] or columns)
         if not within or len(cells) != columns:
             expected = f"{columns} columns" if within else wanted
-            raise TadropedgeError(f"{path.name}:{number}: expected {expected}, got {len(cells)}")
+            more = hint if not within and len(cells) > bounds[0] else ""
+            raise TadropedgeError(f"{path.name}:{number}: expected {expected}, got {len(cells)}{more}")
         rows.append((number, cells))
     return rows
 
@@ -253,12 +258,13 @@ def _ascii(lines: Iterable[str]) -> Iterator[str]:
 
 def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool, column: str | None) -> EdgeList:
     """Line by line: string ids, weights, and an exact place for every mistake."""
-    most = 3 if weighted and column is None else None
-    rows = table_cells(path, (2, most), "2 or 3 columns (source, target, weight)")
+    named = weighted and column is None and _names_weights(path, header)
+    most = 3 if weighted and column is None and not named else None
+    rows = table_cells(path, (2, most), "2 or 3 columns (source, target, weight)", MORE_COLUMNS)
     for number, cells in rows:
         if not cells[0] or not cells[1]:
             raise TadropedgeError(f"{path.name}:{number}: empty node id")
-    titles = rows.pop(0)[1] if rows and _has_titles(rows, header, path.name, column) else None
+    titles = rows.pop(0)[1] if named or (rows and _has_titles(rows, header, path.name, column)) else None
     if not rows:
         raise TadropedgeError(f"{path.name}: no edges in the file")
     names = [name for _, cells in rows for name in cells[:2]]
@@ -274,6 +280,13 @@ def _read_lines(path: Path, header: bool | None, weighted: bool, integers: bool,
     if wanted is not None:
         score = np.array([_score(cells[wanted], str(column), f"{path.name}:{number}") for number, cells in rows])
     return EdgeList(arcs.reshape(-1, 2).T.copy(), weight, ids, score)
+
+
+def _names_weights(path: Path, header: bool | None) -> bool:
+    """Whether the first line is a header that calls one of several further columns the weight."""
+    first = "" if header is False else next((text for _, text in data_lines(path)), "")
+    further = split_cells(first, delimiter_of(path, first))[2:] if first else []
+    return len(further) > 1 and not WEIGHT_WORDS.isdisjoint(cell.lower() for cell in further)
 
 
 def _has_titles(rows: list[tuple[int, list[str]]], header: bool | None, name: str, column: str | None) -> bool:
@@ -301,7 +314,7 @@ def _column_place(column: str, titles: list[str] | None, count: int, name: str) 
 
 def _weight_place(titles: list[str] | None, count: int, taken: int | None) -> int | None:
     """The place of the edge weights; ``taken`` is that of the column which was asked for."""
-    if titles is not None and taken is not None:
+    if titles is not None and (taken is not None or count > 3):
         called = [place for place in range(2, count) if titles[place].lower() in WEIGHT_WORDS]
         if called:
             return called[0]

@@ -217,9 +217,10 @@ class Graph:
     ) -> Graph:
         """Read an edge list (``.csv``, ``.tsv``, white space, each also ``.gz``) or an ``.npz`` of plain arrays.
 
-        Lines are ``source target [weight]``; lines that start with ``#`` or ``%`` are comments. Ids are
-        integers or strings; ``graph.node_ids`` keeps them, numbered in sorted order. ``num_nodes`` says that
-        the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated nodes).
+        Lines are ``source target [weight]``, or have more columns of which a header calls one ``weight``, ``w`` or
+        ``value``; lines that start with ``#`` or ``%`` are comments. Ids are integers or strings; ``graph.node_ids``
+        keeps them, numbered in sorted order. ``num_nodes`` says that the ids are already 0 … N − 1 (nodes that no edge
+        names are then kept as isolated nodes).
         """
         file, weighted = existing(check_path("path", path)), check_flag("weighted", weighted)
         header = None if header is None else check_flag("header", header)

@@ -200,6 +200,8 @@ def _unknown(name: object) -> str:
     hint = ""
     if isinstance(name, str):
         dropping, colon, options = name.partition(":")
+        if dropping.removeprefix("inverse-") in ("original", "auto", "dropedge", "dropsens") and dropping[:1] == "i":
+            return f"{name!r}: {dropping.removeprefix('inverse-')} has no inverse"
         close = difflib.get_close_matches(dropping, [*droppings(), *NETWORKS], n=1)
         hint = f" (did you mean {close[0] + colon + options!r}?)" if close else ""
     return f"unknown method {show(name, typed=False)}; choose from {grammar()}{hint}"

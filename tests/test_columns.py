@@ -48,12 +48,14 @@ def test_a_column_by_its_name_and_the_weight_beside_it(table):
         ("source,target,trust\n0,1,4\n1,2,0\n", "trust", [4, 0], None),
         ("u,v,a,b\n0,1,4,8\n1,2,5,9\n", "b", [8, 9], None),  # no column is called weight
         ("p,q,trust\nx,y,4\ny,z,5\n", "trust", [4, 5], None),  # a line that names the column is a header
+        (TABLE, None, None, [1, 2, 1, 1]),  # the same weights where no score is asked for
+        ("p,q,when,Weight\nx,y,noon,4\ny,z,dusk,5\n", None, None, [4, 5]),
     ],
 )
 def test_which_column_is_what(tmp_path, text, column, score, weight):
     (tmp_path / "edges.csv").write_text(text)
     found = read_edge_list(tmp_path / "edges.csv", column=column)
-    assert found.column.tolist() == score
+    assert (None if found.column is None else found.column.tolist()) == score
     assert (None if found.weight is None else found.weight.tolist()) == weight
 
 
@@ -143,7 +145,53 @@ def test_the_files_of_a_column(table, tmp_path):
     assert found["strategies"]["proportional"]["kept"] == pytest.approx(0.4)
 
 
+def test_a_column_sparsifies(table, tmp_path):
+    graph, column = read_column(table, "trust")
+    data = Data(edge_index=graph.pairs, num_nodes=5, trust=column + 1)  # without features, which are not needed
+    torch.save(data, tmp_path / "bare.pt")
+    table.write_text(TABLE.replace("b,c,0", "b,c,6"))  # a score of 0 could not be made up for
+    for file, trust, nodes in ((table, [2.0, 5.0, 6.0], 3), (tmp_path / "bare.pt", [3.0, 6.0, 1.0], 5)):
+        result = run(
+            "sparsify", file, "--score-column", "trust", "--keep-ratio", 0.4, "--out", tmp_path / "out", "--json"
+        )
+        assert result.exit_code == 0, result.exception
+        found = json.loads(result.stdout)
+        assert found["settings"] == {"score": "column", "keep_ratio": 0.4, "seed": 0, "score_column": "trust"}
+        assert found["graph"]["nodes"] == nodes
+        weight = graph.weight if file is table else torch.ones(3)
+        expected = weight * torch.tensor(trust)
+        prob = {m: 1.2 * value / float(expected.sum()) for m, value in enumerate(expected.tolist())}
+        written = np.load(tmp_path / "out" / "graph.npz")
+        pairs = {tuple(pair): m for m, pair in enumerate(graph.pairs.T.tolist())}
+        for (low, high), given in zip(written["edge_index"].T.tolist(), written["edge_weight"], strict=True):
+            m = pairs[min(low, high), max(low, high)]
+            assert given == pytest.approx(float(weight[m]) / prob[m])
+
+
+def test_weights_of_a_saved_data(tmp_path):
+    data = Data(x=torch.eye(NODES) + 1, edge_index=torch.tensor(arcs()), y=torch.arange(NODES) % 2)
+    data.train_mask = torch.ones(NODES, dtype=torch.bool)  # a split that is not whole is of no importance here
+    torch.save(data, tmp_path / "mine.pt")
+    for more, total in ((("--score", "cosine"), 16 * (NODES + 2) / (NODES + 3)), (("--score", "degree"), NODES)):
+        result = run("weights", tmp_path / "mine.pt", *more, "--no-figures", "--out", tmp_path / "out", "--json")
+        assert result.exit_code == 0, result.exception
+        assert json.loads(result.stdout)["weights"]["sum"] == pytest.approx(total)
+    result = run("weights", tmp_path / "mine.pt", "--no-figures", "--out", tmp_path / "out", "--json")
+    assert json.loads(result.stdout)["weights"]["q"] == 2  # the number of classes
+
+
+def test_a_split_that_is_not_whole_is_in_nobodys_way_if_another_is_drawn(tmp_path):
+    data = Data(x=torch.eye(NODES), edge_index=torch.tensor(arcs()), y=torch.arange(NODES) % 2)
+    data.train_mask = torch.arange(NODES) < 4
+    torch.save(data, tmp_path / "mine.pt")
+    assert load_file(tmp_path / "mine.pt", per_class=2, split="random").split.train.numel() == 4
+    with pytest.raises(TadropedgeError, match=r"no val_mask and no test_mask .split='random' draws one"):
+        load_file(tmp_path / "mine.pt")
+
+
 BAD = {
+    "sparsify": (("sparsify", "karate", "--score", "column"), "the score 'column' needs --score-column NAME"),
+    "sparsify a name": (("sparsify", "karate", "--score-column", "w"), "--score-column names a column of your own"),
     "no column": (("compare", "karate", "--methods", "column-cdf"), "the score 'column' needs --score-column NAME"),
     "no file": (
         ("train", "karate", "--score-column", "w"),

@@ -216,7 +216,9 @@ def test_an_own_model_stands_beside_the_backbones():
         ({"methods": ["no"]}, "unknown method 'no'"),
         ({"backbone": "gcn", "model": OwnGCN}, "model and backbone exclude each other"),
         ({"device": "tpu"}, "tpu"),
-        ({"epoch": 3}, "unknown option of karate 'epoch'"),
+        ({"epoch": 3}, "unknown setting of compare 'epoch'.*did you mean 'epochs'"),
+        ({"trails": 3}, "unknown setting of compare 'trails'.*did you mean 'trials'"),
+        ({"per_class": 3}, "unknown option of karate 'per_class'; choose from seed"),  # of other data
         ({"layers": 3, "model": OwnGCN}, "layers=3 cannot be used: the model 'OwnGCN' takes no layers"),
         ({"model": nn.Linear(2, 2)}, "got a module: pass what makes it, such as Linear"),
         ({"per_layer": True, "model": OwnGCN}, "the layers inside the model 'owngcn' are not seen"),

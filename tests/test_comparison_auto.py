@@ -48,6 +48,7 @@ def test_files_hold_it(found, tmp_path):
         assert [row["method"] for row in csv.DictReader(stream)] == [row.method for row in found.rows]
     chosen = next(row.settings["method"] for row in found.rows if row.method == "auto")
     assert f"auto chose {chosen}" in (tmp_path / "report.html").read_text()
+    assert "chosen method" in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / "results.json").read_text())["advice"]["use"]
 
 

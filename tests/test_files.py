@@ -127,7 +127,9 @@ def test_round_trip(tmp_path, name, mark, words):
 BAD = {
     "columns": ("e.csv", "1,2\n\n# note\n3,4,5\n", r"e\.csv:4: expected 2 columns, got 3"),
     "late": ("e.csv", "1,2\n" * 16 + "7\n", r"e\.csv:17: expected 2 columns, got 1"),
-    "too many": ("e.txt", "1 2 3 4\n", r"e\.txt:1: expected 2 or 3 columns \(source, target, weight\), got 4"),
+    "too many": ("e.txt", "1 2 3 4\n", r"e\.txt:1: expected 2 or 3 columns \(source, target, weight\), got 4; where"),
+    "no weight": ("e.csv", "a,b,when,trust\n1,2,3,4\n", r"got 4; where there are more, the header must call one"),
+    "numbers": ("e.csv", "a,b,w,x\n1,2,3,4\n1,2,3\n", r"e\.csv:3: expected 4 columns, got 3"),
     "one column": ("e.txt", "12\n", r"e\.txt:1: expected 2 or 3 columns"),
     "empty id": ("e.csv", "1,2\n,4\n", r"e\.csv:2: empty node id"),
     "weight word": ("e.csv", "1,2,x\n", r"e\.csv:1: weight 'x' is not a number"),

@@ -82,6 +82,8 @@ def test_options_are_printed_in_one_order(written, printed, options):
         ("cdf:nested:nested", "'cdf:nested:nested' names the option 'nested' more than once"),
         ("cdf:connected:unbiased", "unbiased and connected exclude each other: a spanning forest is kept whatever"),
         ("gcn+cdf:unbiased:exact", "unbiased and exact exclude each other: with a fixed number of edges"),
+        ("inverse-dropsens:exact", "'inverse-dropsens:exact': dropsens has no inverse"),
+        ("inverse-dropedge", "dropedge has no inverse"),
         ("original:nested", "'original:nested' drops no edges and has no options"),
         ("auto:nested", "'auto:nested' leaves its options to the search"),
         ("gcn:nested", "unknown method 'gcn:nested'"),
@@ -98,7 +100,7 @@ def test_wrong_options_are_answered_in_one_line(name, message):
 @pytest.mark.parametrize(
     "name",
     ["", "cfd", "inverse", "inverse-", "-cdf", "cdf-", "uniform", "effective", "effectivecdf", "inverse-inverse-cdf",
-     "inverse-dropedge", "gcn+", "+cdf", "gcn+gcn", "gcn+cdf+cdf", "nosuch-cdf", "cdf+gcn", None, 3, ["cdf"]],
+     "gcn+", "+cdf", "gcn+gcn", "gcn+cdf+cdf", "nosuch-cdf", "cdf+gcn", None, 3, ["cdf"]],
 )  # fmt: skip
 def test_everything_else_is_answered_in_one_line(name):
     with pytest.raises(TadropedgeError, match=r"unknown method .*; choose from original, auto, dropedge") as caught:

@@ -81,6 +81,24 @@ def test_an_attribute_of_the_data_is_a_score():
         AddScore("column")
 
 
+def test_the_module_goes_by_an_attribute_of_the_data():
+    data = make_data()
+    data.trust = torch.arange(data.num_edges, dtype=torch.float32)
+    drop = TADropEdge(score="column", column="trust", strategy="proportional", keep_ratio=0.5)
+    rule = AddKeepProbability("proportional", keep_ratio=0.5)
+    for trust in (data.trust, data.trust.flip(0)):  # other numbers are another plan
+        data.trust = trust
+        wanted = rule(AddScore("column", column="trust")(data)).edge_keep_prob
+        assert torch.equal(drop.probabilities(data), wanted)
+    thin = drop(data)
+    assert thin.trust.shape == thin.edge_index.shape[1:]
+    with pytest.raises(TadropedgeError, match="column='trust' names an attribute of a Data: give the Data"):
+        drop(data.edge_index)
+    del data.trust
+    with pytest.raises(TadropedgeError, match="data has no attribute 'trust' to score edges by"):
+        drop(data)
+
+
 RULES = {
     "uniform": {"strategy": "uniform", "keep_prob": 0.5},
     "budget alone": {"keep_ratio": 0.5},
@@ -694,6 +712,10 @@ BAD = {
         "edge_keep_prob differs between them",
     ),
     "both": (lambda: TADropEdge(keep_prob=0.5)(ARCS, edge_keep_prob=torch.ones(158)), "not both"),
+    "unbiased in a function": (
+        lambda: ta_dropout_edge(ARCS, keep_prob=0.5, unbiased=True),
+        "ta_dropout_edge has no unbiased=: it returns arcs and a mask; TADropEdge has it",
+    ),
     "both in a function": (lambda: ta_dropout_edge(ARCS, torch.ones(158), keep_prob=0.5), "not both"),
     "neither": (lambda: TADropEdge()(ARCS), "edge_keep_prob must be .* AddKeepProbability makes one, or give"),
     "neither in data": (lambda: TADropEdge()(DATA), "edge_keep_prob must be a tensor, got None"),

@@ -165,7 +165,7 @@ BAD = {
     "name": (lambda: edge_scores(GRAPH, "aggergate", q=2), r"unknown score 'aggergate'.*did you mean 'aggregate'\?"),
     "number": (lambda: edge_scores(GRAPH, 3), "unknown score 3; choose from aggregate, effective"),
     "needed": (lambda: edge_scores(GRAPH, similarity), "the score 'similarity' requires features"),
-    "no settings": (lambda: edge_scores(GRAPH, lambda graph: graph, q=1), "has no setting 'q'; its settings are none"),
+    "no settings": (lambda: edge_scores(GRAPH, lambda graph: graph, q=1), "has no setting 'q'; it has none"),
     "no tensor": (
         lambda: edge_scores(GRAPH, lambda graph: [1.0, 2.0, 3.0]),
         r"the score '<lambda>' must return one number per edge, a tensor of shape \[3\], got list",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -64,6 +65,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without umlauts shows them escaped
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = _warned
     reserve = None
     try:
         reserve = bytearray(RESERVE)
@@ -103,6 +105,11 @@ def _check_words(words: list[str]) -> None:
             raise TadropedgeError(f"arguments must be text in UTF-8 without NUL characters, got {show(word, False)}")
         if not word or (word.startswith("--") and word.find("=") == len(word) - 1):
             raise TadropedgeError(f"an argument is empty, got {word!r} in {show(' '.join(words), False)}")
+
+
+def _warned(message: Warning | str, *where: object, **line: object) -> str:
+    """A warning as one line: which line of this package gave it is of no use here."""
+    return f"warning: {one_line(' '.join(str(message).split()))}\n"
 
 
 def _refuse(words: str) -> NoReturn:

@@ -27,7 +27,9 @@ from tadropedge.method import Method
 @with_laboratory_options
 def compare_command(
     *,
-    methods: Annotated[str | None, Option(help=f"comma-separated, such as {METHODS} (default: the paper's)")] = None,
+    methods: Annotated[
+        str | None, Option(help=f"comma-separated, such as auto, {METHODS} (default: the paper's)")
+    ] = None,
     trials: Annotated[int, Option(help="search trials per method and reference, on each choosing split")] = 30,
     choose_splits: Annotated[int, Option(help="splits on which settings are chosen")] = 3,
     seeds: Annotated[int, Option(help="fresh seeds and splits on which they are judged")] = 20,

@@ -49,10 +49,10 @@ def _lines(listed: dict[str, dict[str, str]]) -> Iterator[str]:
 
 
 def first_line(thing: object) -> str:
-    """The first sentence of a docstring, without the shape and the marks of code; or nothing.
+    """The first sentence of a docstring, without the shape and the marks of code; or that there is none.
 
     >>> first_line(SCORES["degree"])
     '1/d_u + 1/d_v for every edge (u, v); d is the weighted degree where the graph has weights.'
     """
     words = (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("``", "").replace(", float64 [M]", "")
-    return " ".join(words.split())
+    return " ".join(words.split()) or "(no docstring)"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tadropedge.training.laboratory import Laboratory
 
 METHODS = (
-    "original, dropedge, cdf, degree-proportional, jaccard-cdf:unbiased, graphsage+cdf, auto and many more: "
+    "original, dropedge, cdf, degree-proportional, jaccard-cdf:unbiased, graphsage+cdf and many more: "
     "tadropedge methods lists them"
 )
 COLUMN = "a column of your own file as the score 'column': its name, or its number from 3 on in a file without header"

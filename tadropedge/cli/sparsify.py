@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,13 +20,17 @@ from tadropedge.cli.options import (
     Out_,
     Plugin_,
     Root_,
+    ScoreColumn_,
     Seed_,
     Wait_,
     check_count,
+    check_own_column,
+    check_score,
     chosen_device,
     output_folder,
 )
 from tadropedge.cli.progress import Report, command_line, live_progress
+from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
 from tadropedge.cli.weights import SOLVER, score_settings
 from tadropedge.errors import TadropedgeError, lookup
@@ -37,18 +41,19 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
 
     from tadropedge.certificate import Certificate
     from tadropedge.data.files import Contents
-    from tadropedge.graph import Graph
     from tadropedge.pencil import Extreme
     from tadropedge.sparsifier import Sparsified
 
 GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
-SCORE = f"uniform, one of {', '.join(SCORES)}, or one that you registered"
+SCORE = (
+    f"uniform, one of {', '.join(SCORES)}, or one that you registered (default effective, or column if there is one)"
+)
 CERTIFICATE, UNIFORM = "certificate.json", "uniform"
 
 
 def sparsify_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
-    score: Annotated[str, Option(help=SCORE)] = "effective",
+    score: Annotated[str | None, Option(help=SCORE, show_default=False)] = None,
     keep_ratio: Annotated[float, Option(help="the expected share of kept edges, up to 1")] = 0.1,
     q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
     desired_clusters: Annotated[
@@ -58,6 +63,7 @@ def sparsify_command(
     solver: Annotated[str | None, Option(help=SOLVER)] = None,
     tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
     relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
+    score_column: ScoreColumn_ = None,
     header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
     certificate: Annotated[bool, Option(help="measure how close the result is")] = True,
@@ -76,7 +82,10 @@ def sparsify_command(
 
     Example: tadropedge sparsify cora --score effective --keep-ratio 0.5 --out cora-sparse
     """
+    score = score if score is not None else "effective" if score_column is None else "column"
     lookup("score", score, dict.fromkeys((UNIFORM, *SCORES)))  # not what it stands for, which would load torch
+    check_own_column(score_column, graph)
+    check_score(score, score_column)
     source = name_or_path("dataset or file", graph, DATASETS)
     check_count("q", q)
     check_count("desired_clusters", desired_clusters)
@@ -97,76 +106,35 @@ def sparsify_command(
     given = {option: value for option, value in options.items() if value is not None}
     with output_folder(out, *WRITERS, CERTIFICATE, "cache/", wait=wait):
         begun = time.monotonic()
-        name, read, contents = _read(source, data_root, seed, header, not unweighted)
-        settings = _settings(score, given, contents, name)
+        found = read_source(
+            source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column
+        )
+        name, read = found.name, found.graph
+        settings = given if score == UNIFORM else score_settings(score, given, found.known, name)
         with live_progress(as_json, kept="finished components are kept") as report:
             how: dict[str, Any] = {"cache_dir": out / "cache", "device": place}
             importance = edge_importance(read, score, settings, progress=partial(report, "edges scored"), **how)
-            found = draw(read, keep_ratio, importance, seed)
-            if not found.num_edges:
+            sparse = draw(read, keep_ratio, importance, seed)
+            if not sparse.num_edges:
                 raise TadropedgeError(f"no edge of '{name}' was kept with keep_ratio={keep_ratio:g} and seed={seed}")
-            measured = certify(read, found, progress=partial(report, "edges judged"), **how) if certificate else None
+            measured = certify(read, sparse, progress=partial(report, "edges judged"), **how) if certificate else None
             document = {
                 "graph": {"name": name, "nodes": read.num_nodes, "edges": read.num_edges},
-                "settings": {"score": score, "keep_ratio": keep_ratio, "seed": seed, **_told(settings)},
-                "edges": found.num_edges,
+                "settings": {"score": score, "keep_ratio": keep_ratio, "seed": seed, **_told(settings, score_column)},
+                "edges": sparse.num_edges,
                 "certificate": None if measured is None else plain(measured),
                 "files": [*WRITERS, CERTIFICATE],
                 "run": run_label(place, command_line(), time.monotonic() - begun),
             }
-            _write(out, found, contents, document, report)
+            _write(out, sparse, found.contents, document, report)
     written = f"written to {out}: {', '.join([*WRITERS, CERTIFICATE])}"
     show(document, as_json, [_page(document, measured), written])
 
 
-def _read(
-    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool
-) -> tuple[str, Graph, Contents | None]:
-    """The name to call it by, the graph, and features and labels where nodes have them."""
-    from tadropedge.data import Given, load_dataset
-    from tadropedge.data.files import Contents, read_contents
-    from tadropedge.files import existing, read_arrays
-    from tadropedge.graph import Graph
-
-    contents = None
-    if isinstance(source, str):
-        data = load_dataset(source, root=root, seed=seed)
-        name, graph = data.name, data.graph
-        if data.level == "node":
-            splits = tuple(data.drawn.splits) if isinstance(data.drawn, Given) else (data.split,)
-            contents = Contents(graph=graph, features=data.features, labels=data.labels, splits=splits)
-    else:
-        name, source = source.name.partition(".")[0], existing(source)
-        arrays = set(read_arrays(source, set())[1]) if source.suffix == ".npz" else set()
-        if source.suffix in (".pt", ".pth") or ("y" in arrays and arrays & {"x", "x_data"}):
-            contents = _named(source.name, partial(read_contents, source))
-            graph = contents.graph
-        else:
-            graph = Graph.from_file(source, header=header, weighted=weighted)
-    return name, graph if weighted or graph.weight is None else replace(graph, weight=None), contents
-
-
-def _named(file: str, read: Callable[[], Contents]) -> Contents:
-    """What a file holds; a complaint about it says which file it is."""
-    try:
-        return read()
-    except TadropedgeError as error:
-        raise TadropedgeError(str(error) if file in str(error) else f"{file}: {error}") from error
-
-
-def _settings(score: str, given: dict[str, Any], contents: Contents | None, name: str) -> dict[str, Any]:
-    """The settings of the score: those that were given, and what the data know."""
-    from tadropedge.data.splits import num_classes
-
-    if score == UNIFORM:
-        return given
-    known = {"features": contents.features, "classes": num_classes(contents.labels)} if contents is not None else {}
-    return score_settings(score, given, known, name)
-
-
-def _told(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings that JSON can hold."""
-    return {name: value for name, value in settings.items() if name != "features"}
+def _told(settings: dict[str, Any], column: str | None) -> dict[str, Any]:
+    """The settings that JSON can hold, and the column by its name."""
+    told = {name: value for name, value in settings.items() if name not in ("features", "column")}
+    return told | ({"score_column": column} if "column" in settings else {})
 
 
 def _write(
@@ -209,7 +177,8 @@ def _facts(document: dict[str, Any], found: Certificate | None) -> Iterator[tupl
     graph, settings = document["graph"], document["settings"]
     yield "graph", f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} edges"
     share = document["edges"] / graph["edges"]
-    yield "kept", f"{document['edges']:,} edges ({share:.2%}) by the score {settings['score']}, seed {settings['seed']}"
+    score = f"column {settings['score_column']}" if "score_column" in settings else f"score {settings['score']}"
+    yield "kept", f"{document['edges']:,} edges ({share:.2%}) by the {score}, seed {settings['seed']}"
     if found is None:
         return
     parted = found.components_after > found.components_before
@@ -235,7 +204,7 @@ def _words(one: Extreme) -> str:
     if math.isnan(one.value):
         return f"not found: between {one.low:.4g} and {one.high:.4g}"
     error = f" ± {one.error:.1g}" if math.isfinite(one.error) else ", of an unknown error"
-    if one.high - one.low <= 2 * one.error:
+    if one.high - one.low <= 2 * one.error or f"{one.low:.4g}" == f"{one.high:.4g}":
         return f"{one.value:.4g}{error}"
     far = "" if one.converged else " (not converged)"
     ends = f"between {one.low:.4g} and {one.high:.4g} but for a chance of one in a million"

@@ -31,6 +31,7 @@ from tadropedge.cli.options import (
     output_folder,
 )
 from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.method import PAPER_SCORE
@@ -39,7 +40,7 @@ from tadropedge.registry import DATASETS, SCORES
 if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
     from tadropedge.graph import Graph
 
-GRAPH = f"one of {', '.join(DATASETS)}, or an edge list or .npz file"
+GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
 SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggregate, or column if there is one)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
@@ -92,7 +93,7 @@ def weights_command(
     from tadropedge.publish.label import run_label
     from tadropedge.score_report.terminal import page
     from tadropedge.score_report.write import FILES, write_all
-    from tadropedge.scores.solve import solve
+    from tadropedge.scores.solve import settings_for, solve
 
     if gamma is not None:
         check_positive("gamma", gamma)
@@ -105,35 +106,22 @@ def weights_command(
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
-        name, read, known = _read(source, data_root, seed, header, not unweighted, score_column)
-        settings = score_settings(score, given, {"seed": seed, **known}, name)
+        found = read_source(
+            source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
+            whole=bool(settings_for(score, {"features": None})),
+        )  # fmt: skip
+        name, read = found.name, found.graph
+        settings = score_settings(score, given, {"seed": seed, **found.known}, name)
         if explain:
             _explain(read, score, settings, place, as_json)
             return
         with live_progress(as_json, kept="finished components are kept") as report:
             counted = partial(report, "edges scored")
-            found = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
+            solved = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
             run = run_label(place, command_line())
-            summary = write_all(found, name, out, gamma=gamma, draw=figures, run=run, report=report, **budget)
+            summary = write_all(solved, name, out, gamma=gamma, draw=figures, run=run, report=report, **budget)
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])
-
-
-def _read(
-    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool, column: str | None
-) -> tuple[str, Graph, dict[str, Any]]:
-    """A dataset by its name, else a file; the name to call it by, and what is known for scores to use."""
-    from tadropedge.data import load_dataset
-    from tadropedge.graph import Graph
-    from tadropedge.scores.column import read_column
-
-    if isinstance(source, Path):
-        if column is not None:
-            read, values = read_column(source, column, header=header, weighted=weighted)
-            return source.name.partition(".")[0], read, {"column": values}
-        return source.name.partition(".")[0], Graph.from_file(source, header=header, weighted=weighted), {}
-    data = load_dataset(source, root=root, seed=seed)
-    return data.name, data.graph, {"classes": data.num_classes, "features": data.features}
 
 
 def score_settings(score: str, given: dict[str, Any], known: dict[str, Any], name: str) -> dict[str, Any]:

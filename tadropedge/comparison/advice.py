@@ -26,6 +26,7 @@ DROPPING = (
     "sensitivity",
     "gamma",
 )  # settings that belong to the edges, named first
+MET = 0.005  # a share within this of its budget is the budget, but for an edge or rounding
 
 
 def advise(
@@ -206,14 +207,22 @@ def _reference(test: Against) -> str:
     return KINDS["none"] if test.reference == "original" else f"{KINDS['none']} ({test.reference})"
 
 
+def edge_words(settings: Mapping[str, object]) -> list[str]:
+    """The settings of the edges; where a budget could not be met, the share that was kept instead.
+
+    >>> edge_words({"dropout": 0.5, "keep_ratio": 0.05, "kept_share": 0.525})
+    ['keep_ratio 0.05 (kept: 0.525)']
+    """
+    words = {name: f"{name} {shown(settings[name])}" for name in DROPPING if name in settings}
+    asked, kept = settings.get("keep_ratio"), settings.get("kept_share")
+    if isinstance(asked, float) and isinstance(kept, float) and abs(kept - asked) > MET:
+        words["keep_ratio"] += f" (kept: {shown(kept)})"
+    return list(words.values())
+
+
 def _with(settings: Mapping[str, object]) -> str:
     """Settings in a sentence: those of the edges first, the others in brackets."""
-    words = {
-        name: f"{name if name in DROPPING else name.replace('_', ' ')} {shown(value)}"
-        for name, value in settings.items()
-    }
-    edges = [words.pop(name) for name in DROPPING if name in words]
-    for name in ("kept_share", "method"):
-        words.pop(name, None)
+    edges, unsaid = edge_words(settings), {*DROPPING, "kept_share", "method"}
+    words = {name: f"{name.replace('_', ' ')} {shown(value)}" for name, value in settings.items() if name not in unsaid}
     front = f" with {listed(edges)}" if edges else ""
     return front + (f" ({', '.join(words.values())})" if words else "")

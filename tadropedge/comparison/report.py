@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tadropedge.atomic import write_atomic
-from tadropedge.comparison.advice import DROPPING
+from tadropedge.comparison.advice import edge_words
 from tadropedge.comparison.cautions import cautions
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.figures import drawn, save_figures
@@ -152,7 +152,7 @@ def chosen_words(rows: Sequence[MethodRow]) -> str:
     said = []
     for label, row in labelled(rows).items():
         if "method" in row.settings:
-            edges = [f"{name} {shown(row.settings[name])}" for name in DROPPING if name in row.settings]
+            edges = edge_words(row.settings)
             said.append(f"{label} chose {row.settings['method']}{f' with {listed(edges)}' if edges else ''}.")
     return " ".join(said)
 
@@ -192,7 +192,8 @@ def _settings(rows: Sequence[MethodRow]) -> Table | None:
         return None
     names = list(dict.fromkeys(name for settings in chosen.values() for name in settings))
     cells = [(label, *(shown(settings.get(name)) for name in names)) for label, settings in chosen.items()]
-    return Table(f"settings, {title(rows)}", ["method", *names], cells)
+    titles = ["chosen method" if name == "method" else name for name in names]  # auto's, beside its own name
+    return Table(f"settings, {title(rows)}", ["method", *titles], cells)
 
 
 def _nulls(seeds: int, tests: int) -> dict[str, object]:

@@ -13,7 +13,7 @@ from tadropedge.checks import check_path, check_seed, name_or_path
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
-from tadropedge.data.objects import object_dataset
+from tadropedge.data.objects import TAKEN, object_dataset
 from tadropedge.data.planetoid import load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.splits import (
@@ -97,6 +97,17 @@ source-localization, karate, clusters (did you mean 'karate'?)
     with within_memory(f"the dataset {name}"):
         dataset = loader(**options, **({"root": root} if "root" in taken else {}))
         return dataset if sizes is None else _resized(dataset, sizes, seed)
+
+
+def loader_options() -> set[str]:
+    """What any loader takes, of names, of files or of objects.
+
+    >>> sorted(loader_options() & {"per_class", "root", "noise", "trials"})
+    ['noise', 'per_class', 'root']
+    """
+    loaders: list[Any] = [load_file, object_dataset, *(DATASETS[name] for name in DATASETS)]
+    names = {name for loader in loaders for name in inspect.signature(loader).parameters}
+    return (names | {"root", *TAKEN}) - {"data", "path", "options"}
 
 
 def as_dataset(

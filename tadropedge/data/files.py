@@ -45,6 +45,7 @@ NUM_VAL, NUM_TEST = 500, 1000  # of a random split, where there are enough nodes
 SPARSE = {f"{name}_{part}" for name in ("x", "adj") for part in CSR_PARTS}
 ARRAYS = GRAPH_ARRAYS | MATRIX_ARRAYS | SPARSE | {"x", "y", *PARTS}  # what is read of an .npz file
 SAVED = {"edge_index", "edge_weight", "x", "y", *(f"{name}_mask" for name in PARTS)}  # and of a Data
+SAVED_SUFFIXES = (".pt", ".pth")
 PLAIN_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 PLAIN_TYPES |= {torch.float16, torch.float32, torch.float64}
 
@@ -90,7 +91,7 @@ def load_file(
     if split is not None:
         lookup("split", split, {"file": None, "random": None})
     try:
-        contents = read_contents(path, nodes, header, score_column)
+        contents = read_contents(path, nodes, header, score_column, masks=split != "random")
         if normalize:
             contents = replace(contents, features=row_normalized(contents.features))
         return made_dataset(contents, path.name.partition(".")[0], split, per_class, seed)
@@ -119,15 +120,22 @@ def made_dataset(contents: Contents, name: str, split: str | None, per_class: in
 
 
 def read_contents(
-    path: Path, nodes: str | Path | None = None, header: bool | None = None, column: str | None = None
+    path: Path,
+    nodes: str | Path | None = None,
+    header: bool | None = None,
+    column: str | None = None,
+    *,
+    masks: bool = True,
 ) -> Contents:
-    """What a file holds, without a split where it has none; ``column`` names one that is a score."""
+    """What a file holds, without a split where it has none or ``masks`` are not asked for; ``column`` is a score."""
     if path.suffix == ".npz":
-        return _read_arrays(path, column)
-    if path.suffix in (".pt", ".pth"):
-        return data_contents(_saved(path), column, path.name)
+        return _read_arrays(path, column, masks)
+    if path.suffix in SAVED_SUFFIXES:
+        return data_contents(_saved(path), column, path.name, masks=masks)
     if nodes is None:
-        raise TadropedgeError(f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv'")
+        raise TadropedgeError(
+            f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv' (--nodes nodes.csv)"
+        )
     graph, table, score = read_table(path, Path(nodes), header, column)
     features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
     return Contents(graph=graph, features=features, labels=labels, class_names=table.class_names, score_column=score)
@@ -146,8 +154,33 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
     return drawn.split(contents.labels, split_seeds(seed)[0]), drawn
 
 
-def _read_arrays(path: Path, column: str | None) -> Contents:
-    arrays, found = read_arrays(path, ARRAYS)
+def read_saved(path: Path, column: str | None = None) -> tuple[Graph, Contents | None, Tensor | None]:
+    """The graph of a saved ``Data``, what else it holds if it has features and labels, and the ``column`` asked for.
+
+    A split that is not whole, such as the one ``train_mask`` of PyG's karate club, is left out.
+    """
+    values = _saved(path)
+    if all(isinstance(values.get(name), Tensor) for name in ("x", "y")):
+        whole = all(isinstance(values.get(f"{part}_mask"), Tensor) for part in PARTS)
+        contents = data_contents(values, column, path.name, masks=whole)
+        return contents.graph, contents, contents.score_column
+    graph = _graph_alone(values, column)
+    return graph, None, None if column is None else _arc_column(values, column, path.name, graph)
+
+
+def _graph_alone(values: Mapping[str, Any], column: str | None) -> Graph:
+    """The graph of a ``Data`` without features or labels, of as many nodes as it says."""
+    if not isinstance(values.get("edge_index"), Tensor):
+        raise TadropedgeError("expected a Data with a tensor edge_index, found none")
+    for name in ("edge_index", "edge_weight", column):
+        if name is not None and isinstance(values.get(name), Tensor):
+            _check_tensor(name, values[name])
+    held = [values[name].shape[0] for name in ("x", "y") if isinstance(values.get(name), Tensor) and values[name].dim()]
+    return Graph.from_edge_index(values["edge_index"], values.get("num_nodes", *held[:1]), values.get("edge_weight"))
+
+
+def _read_arrays(path: Path, column: str | None, masks: bool) -> Contents:
+    arrays, found = read_arrays(path, ARRAYS if masks else ARRAYS - set(PARTS))
 
     def graph(nodes: int) -> Graph:
         adjacency = csr_from_parts(arrays, "adj")
@@ -187,13 +220,14 @@ def own_splits(parts: Mapping[str, Any], num_nodes: int) -> tuple[Split, ...]:
     [[0, 2], [1, 3]]
     >>> own_splits({"train": [0, 1], "val": [2], "test": None}, num_nodes=4)
     Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: the split is not whole: there is no test
+    tadropedge.errors.TadropedgeError: the split is not whole: there is no test (split='random' draws one)
     """
     absent = [name for name, part in parts.items() if part is None]
     if len(absent) == len(parts):
         return ()
     if absent:
-        raise TadropedgeError(f"the split is not whole: there is no {' and no '.join(absent)}")
+        lacking = " and no ".join(absent)
+        raise TadropedgeError(f"the split is not whole: there is no {lacking} (split='random' draws one)")
     columns = {name: _columns(name, part, num_nodes) for name, part in parts.items()}
     counts = {name: len(listed) for name, listed in columns.items()}
     count = max(counts.values())
@@ -232,8 +266,12 @@ def _table(name: str, part: Any) -> Tensor:
     return table
 
 
-def data_contents(values: Mapping[str, Any], column: str | None = None, file: str = "the Data") -> Contents:
+def data_contents(
+    values: Mapping[str, Any], column: str | None = None, file: str = "the Data", *, masks: bool = True
+) -> Contents:
     """What the attributes of a ``Data`` hold; its tensors lie on the CPU. ``column`` names one that is a score."""
+    if not masks:
+        values = {name: value for name, value in values.items() if name not in {f"{part}_mask" for part in PARTS}}
     for name in ("edge_index", "x", "y"):
         if not isinstance(values.get(name), Tensor):
             raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
@@ -244,12 +282,19 @@ def data_contents(values: Mapping[str, Any], column: str | None = None, file: st
     arrays = {**values, "y": labels.numpy(), **_feature_arrays(values["x"])}
     arcs, weight = values["edge_index"], values.get("edge_weight")
     contents = _from_arrays(arrays, lambda nodes: Graph.from_edge_index(arcs, nodes, weight), "_mask")
-    if column is None:
-        return contents
+    return (
+        contents
+        if column is None
+        else replace(contents, score_column=_arc_column(values, column, file, contents.graph))
+    )
+
+
+def _arc_column(values: Mapping[str, Any], column: str, file: str, graph: Graph) -> Tensor:
     if not isinstance(values.get(column), Tensor):
+        arcs = values["edge_index"]
         per_arc = [name for name, value in values.items() if isinstance(value, Tensor) and _per_arc(value, arcs)]
         raise TadropedgeError(unknown(file, column, per_arc))
-    return replace(contents, score_column=per_edge(contents.graph, values[column], column))
+    return per_edge(graph, values[column], column)
 
 
 def _per_arc(value: Tensor, arcs: Tensor) -> bool:

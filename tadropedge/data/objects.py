@@ -16,7 +16,6 @@ from torch import Tensor
 from tadropedge.checks import check_integer, check_seed, check_text
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.files import Contents, data_contents, made_dataset
-from tadropedge.data.splits import PARTS
 from tadropedge.errors import TadropedgeError, lookup, show
 
 EXPECTED = "a Data of one graph, a PyG dataset of one graph, a Dataset of tadropedge, a path or a name"
@@ -62,10 +61,9 @@ def object_dataset(
         return data if way != "random" else _drawn_anew(data, count, seed)
     graph, name = _one_graph(data)
     values = {key: _plain(value) for key, value in graph.to_dict().items()}
-    if way == "random":
-        values = {key: value for key, value in values.items() if key not in {f"{part}_mask" for part in PARTS}}
     try:
-        return made_dataset(data_contents(values, score_column, name), name, way, count, seed)
+        contents = data_contents(values, score_column, name, masks=way != "random")
+        return made_dataset(contents, name, way, count, seed)
     except TadropedgeError as error:
         text = str(error)
         raise TadropedgeError(text if text.startswith(name) else f"{name}: {text}") from error

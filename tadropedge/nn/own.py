@@ -225,7 +225,7 @@ class OwnNetwork(Network):
         if unbiased and (layers := _normalising(self.modules[0])):
             warnings.warn(
                 f"with unbiased, the weights of kept edges are right on average, but {', '.join(layers)} in the module "
-                f"of {told} normalise by the degrees that they see (normalize=True): what they multiply by is not",
+                f"of {told} normalise by the degrees that they see (normalize=True), so the matrix they use is not",
                 stacklevel=2,
             )
 

@@ -19,7 +19,7 @@ from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
-from tadropedge.pyg.transforms import check_data
+from tadropedge.pyg.transforms import arc_attribute, check_data
 from tadropedge.sampling import signed
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
@@ -46,8 +46,9 @@ class TADropEdge(nn.Module):
     whose own scores would not be those of the whole graph.
 
     **The rule.** ``score`` is a name of ``tadropedge.SCORES`` or your own function, ``settings`` are its own (``q=7``)
-    and ``cache_dir`` keeps it on disk: see :func:`tadropedge.edge_scores`. ``strategy`` (``"cdf"`` by default, or
-    ``"uniform"`` without a score), ``keep_prob`` or ``keep_ratio``, ``gamma``, ``inverse`` and ``sensitivity`` are
+    and ``cache_dir`` keeps it on disk: see :func:`tadropedge.edge_scores`. ``score="column", column="trust"`` goes by
+    ``data.trust``, one number per arc. ``strategy`` (``"cdf"`` by default, or ``"uniform"`` without a score),
+    ``keep_prob`` or ``keep_ratio``, ``gamma``, ``inverse`` and ``sensitivity`` are
     those of :func:`tadropedge.keep_probabilities`. :meth:`of` takes the name of a method instead.
 
     **Options.**
@@ -221,7 +222,7 @@ connected=True)
             raise TadropedgeError("this TADropEdge has no rule: edge_index has no probabilities but those you give")
         arcs = Arcs(edge_index=edge_index, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         if isinstance(edge_index, BaseData):
-            arcs = _arcs_of(check_data(edge_index), None)
+            arcs = _arcs_of(check_data(edge_index), None, self.dropping.column)
         arcs.check()
         return self._plan(arcs).arc_prob(self._layer(layer))
 
@@ -231,7 +232,7 @@ connected=True)
         """A shallow copy of ``data`` that holds the kept arcs alone."""
         if not self.training:
             return data
-        arcs = _arcs_of(data, node_id)
+        arcs = _arcs_of(data, node_id, self.dropping.column)
         given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
         mask, prob = self._draw(arcs, given, layer)
         thin = data.edge_subgraph(mask)
@@ -286,7 +287,7 @@ connected=True)
         weight = arcs.edge_weight if self.dropping.score is not None else None
         features = self.dropping.features(arcs.x)
         make = partial(DropPlan.of, self.dropping, arcs)
-        return self.plans.find((arcs.edge_index, weight, features), arcs.count, make)
+        return self.plans.find((arcs.edge_index, weight, features, arcs.column), arcs.count, make)
 
     def _layer(self, layer: int | None) -> int:
         if self.dropping.layers is None:
@@ -372,7 +373,7 @@ connected=True)
         super().__setstate__(known | state)  # type: ignore[no-untyped-call]
 
 
-def _arcs_of(data: Data, node_id: Tensor | None) -> Arcs:
+def _arcs_of(data: Data, node_id: Tensor | None, column: str | None) -> Arcs:
     """The arcs of a ``Data``; a mini-batch of PyG's loaders names its nodes by ``n_id``."""
     return Arcs(
         edge_index=data.edge_index,
@@ -380,6 +381,7 @@ def _arcs_of(data: Data, node_id: Tensor | None) -> Arcs:
         x=getattr(data, "x", None),
         num_nodes=data.num_nodes,
         edge_weight=getattr(data, "edge_weight", None),
+        column=None if column is None else arc_attribute(data, column),
     )
 
 

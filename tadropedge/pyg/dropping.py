@@ -17,6 +17,7 @@ from tadropedge.graph import Graph
 from tadropedge.method import UNIFORM, Method, check_options
 from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees
 from tadropedge.pyg.shown import listed
+from tadropedge.scores.column import per_edge
 from tadropedge.scores.solve import Score, check_settings, edge_scores, named, parameters, settings_for
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.shift import check_positive_probability
@@ -144,7 +145,13 @@ of edges, each is kept with only about its keep probability, so dividing by it w
             return x
         raise TadropedgeError(f"x must be a dense or CSR tensor of node features, got {show(x)}")
 
-    def rows(self, graph: Graph, x: Tensor | None = None) -> Tensor:
+    @property
+    def column(self) -> str | None:
+        """The attribute of a ``Data`` that the score ``column`` names, if it does."""
+        name = self.settings.get("column") if isinstance(self.score, str) and self.score == "column" else None
+        return name if isinstance(name, str) else None
+
+    def rows(self, graph: Graph, x: Tensor | None = None, column: Tensor | None = None) -> Tensor:
         """The keep probability of each edge in each layer, float64 ``[L, M]``; one row where layers do not differ.
 
         >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])
@@ -154,7 +161,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         name = "keep_prob" if self.keep_ratio is None else "keep_ratio"
         if graph.num_edges == 0:
             return torch.empty(len(self.rates), 0, dtype=torch.float64, device=graph.device)
-        weights = self._weights(graph, x)
+        weights = self._weights(graph, x, column)
         rows = torch.stack([keep_probabilities(weights, **{**self.rule, name: rate}) for rate in self.rates])
         rising = rows if self.rates[0] <= self.rates[-1] else rows.flip(0)
         if bool((rising.diff(dim=0) < -ROUNDING).any()):
@@ -165,13 +172,19 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         rows = rising if self.rates[0] <= self.rates[-1] else rising.flip(0)
         return check_divisible(rows) if self.unbiased else rows
 
-    def _weights(self, graph: Graph, x: Tensor | None) -> Tensor | Graph:
+    def _weights(self, graph: Graph, x: Tensor | None, column: Tensor | None) -> Tensor | Graph:
         """What the rule looks at: scores, ones, or the graph."""
         if self.score is None:
             by_degree = looks_at_degrees(self.strategy)
             return graph if by_degree else torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device)
-        known = settings_for(self.score, {"features": self.features(x)})
-        return edge_scores(graph, self.score, cache_dir=self.cache_dir, **(known | dict(self.settings)))
+        known = settings_for(self.score, {"features": self.features(x)}) | dict(self.settings)
+        if self.column is not None:
+            if column is None:
+                raise TadropedgeError(
+                    f"column={self.column!r} names an attribute of a Data: give the Data, not its arcs"
+                )
+            known["column"] = per_edge(graph, column, self.column)
+        return edge_scores(graph, self.score, cache_dir=self.cache_dir, **known)
 
     def __repr__(self) -> str:
         return f"Dropping({self.told()})"

@@ -46,9 +46,9 @@ def ta_dropout_edge(
     """Drop edges by importance: the kept arcs ``[2, A']`` and the mask ``[A]`` over the arcs of ``edge_index``.
 
     The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
-    arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls; this function
-    computes them each time. Give either ``edge_keep_prob [A]``, or a rule: a ``score``, a ``strategy`` and
-    ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
+    arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls and also has
+    ``unbiased`` and ``layers``; this function computes them each time. Give either ``edge_keep_prob [A]``, or a rule: a
+    ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
     >>> thin, edge_mask = ta_dropout_edge(edge_index, score="degree", strategy="proportional", keep_ratio=0.75, epoch=2)
@@ -57,6 +57,9 @@ def ta_dropout_edge(
     >>> bool((thin == edge_index[:, edge_mask]).all())
     True
     """
+    for name in ("unbiased", "layers", "keep_last"):
+        if name in settings:
+            raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
     dropping = Dropping(
         score=score,
         strategy=strategy,

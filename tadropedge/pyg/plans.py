@@ -36,7 +36,8 @@ KEEPING = threading.Lock()  # one for all modules: a lock inside a module could 
 class Arcs:
     """A graph as it comes: arcs ``[2, A]``, and what is known of its nodes and arcs.
 
-    ``node_id [N]`` names the nodes of a mini-batch by their ids in the whole graph, by which coins go.
+    ``node_id [N]`` names the nodes of a mini-batch by their ids in the whole graph, by which coins go. ``column`` is
+    the attribute of a ``Data`` that edges are scored by.
     """
 
     edge_index: Tensor
@@ -44,6 +45,7 @@ class Arcs:
     x: Tensor | None = None
     num_nodes: int | None = None
     edge_weight: Tensor | None = None
+    column: Tensor | None = None
 
     def check(self) -> None:
         """Refuse what is no graph, or lies on several devices; values are not looked at."""
@@ -110,7 +112,7 @@ class DropPlan:
         nodes = arcs.count if arcs.edge_index.numel() or arcs.count else 1  # an empty graph has nothing to drop
         graph = Graph.from_edge_index(arcs.edge_index, nodes, weight)
         forest = ForestPlan.of(graph) if dropping.connected else None
-        rows = None if dropping.strategy is None else dropping.rows(graph, arcs.x)
+        rows = None if dropping.strategy is None else dropping.rows(graph, arcs.x, arcs.column)
         if forest is not None and rows is not None:
             check_connected(forest, rows)
         falling = rows is not None and dropping.rates[0] > dropping.rates[-1]

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.transforms import BaseTransform
 
-from tadropedge.checks import check_length, check_path
+from tadropedge.checks import check_length, check_path, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees
@@ -68,18 +68,10 @@ class AddScore(OfEdges):
         else:
             known = settings_for(self.score, {"features": getattr(data, "x", None)}) | self.settings
             if self.score == "column" and isinstance(known["column"], str):
-                known["column"] = self._attribute(data, graph, known["column"])
+                known["column"] = per_edge(graph, arc_attribute(data, known["column"]), known["column"])
             values = edge_scores(graph, self.score, cache_dir=self.cache_dir, **known)
         data[self.attribute] = graph.to_arcs(values, loops=0.0)
         return data
-
-    @staticmethod
-    def _attribute(data: Data, graph: Graph, name: str) -> Tensor:
-        if name not in data:
-            raise TadropedgeError(
-                f"data has no attribute {name!r} to score edges by, only {', '.join(sorted(data.keys()))}"
-            )
-        return per_edge(graph, data[name], name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({listed({'score': self.score, **self.settings, 'cache_dir': self.cache_dir})})"
@@ -233,6 +225,15 @@ def check_data(data: object) -> Data:
     if not isinstance(data, BaseData) or getattr(data, "edge_index", None) is None:
         raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
     return data
+
+
+def arc_attribute(data: Data, name: str) -> Tensor:
+    """The attribute of ``data`` that edges are scored by."""
+    if name not in data:
+        raise TadropedgeError(
+            f"data has no attribute {name!r} to score edges by, only {', '.join(sorted(data.keys()))}"
+        )
+    return check_tensor(name, data[name])
 
 
 def of_pairs(graph: Graph, values: Tensor) -> Tensor:

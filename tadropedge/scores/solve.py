@@ -214,8 +214,8 @@ relative_error, seed
     rest = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
     for given in settings:
         if given not in takes and not rest:
-            known = ", ".join(takes) or "none"
-            raise TadropedgeError(f"the score {name!r} has no setting {given!r}; its settings are {known}")
+            known = f"its settings are {', '.join(takes)}" if takes else "it has none"
+            raise TadropedgeError(f"the score {name!r} has no setting {given!r}; {known}")
     for asked in required(score):
         if asked not in settings:
             raise TadropedgeError(f"the score {name!r} requires {asked}")

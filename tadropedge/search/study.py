@@ -138,7 +138,7 @@ class Ledger:
     >>> Ledger(memory, ledger.name, "cdf", ledger.space, {"epochs": 5})
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: study 'karate/gcn-2/search/cdf' was made with epochs=4 (now 5); \
-take the old setting, or another name or storage
+take the old setting, or another name or storage (--out)
     """
 
     def __init__(
@@ -197,7 +197,7 @@ take the old setting, or another name or storage
             if stored.get(name) != wanted.get(name):
                 raise TadropedgeError(
                     f"trial {index} of study {self.name!r} was run with {name}={stored.get(name)!r} "
-                    f"(now {wanted.get(name)!r}); take another name or storage"
+                    f"(now {wanted.get(name)!r}); take another name or storage (--out)"
                 )
         return True
 
@@ -231,7 +231,7 @@ take the old setting, or another name or storage
             kinds = [kind if (kind := key.partition(".")[0]) in ("data", "code") else "setting" for key in differing]
             raise TadropedgeError(
                 f"study {self.name!r} was made with {', '.join(told)}; "
-                f"take the old {' and '.join(dict.fromkeys(kinds))}, or another name or storage"
+                f"take the old {' and '.join(dict.fromkeys(kinds))}, or another name or storage (--out)"
             )
 
 

@@ -83,6 +83,7 @@ COMBINED = (
     "weights karate --explain --laplacian nope", "weights karate --explain --q 0", "weights /dev/null",
     "sparsify", "sparsify karate --keep-ratio 0", "sparsify karate --keep-ratio 1.1", "sparsify karate --score Uniform",
     "sparsify karate --score uniform --q 3", "sparsify karate --q 3",
+    "sparsify karate --score column", "sparsify karate --score-column w",
     "sparsify file", "sparsify nope.npz", "sparsify .", "sparsify /dev/null",
     "sparsify karate --out file", "sparsify karate --device cuda:99", "sparsify karate --connected",
     "reproduce nope", "reproduce Table1", "reproduce components --preset Quick", "reproduce components --part cora",
