@@ -72,6 +72,18 @@ def test_what_a_laboratory_can_have():
     )
 
 
+@pytest.mark.parametrize("least", [2.0**-53, 1e-17, 1e-30, 5e-324])
+@pytest.mark.parametrize("end", ["unbiased", "unbiased:nested"])
+def test_an_edge_that_no_coin_keeps_has_no_chance(least, end):
+    """Coins have 53 bits. Rounding leaves such scores, as the cosine of features that are nearly orthogonal."""
+    laboratory = Laboratory(load_dataset("karate"), Architecture("gcn", 2, 4), epochs=1)
+    row = torch.ones(78, dtype=torch.float64)
+    row[5] = least
+    laboratory.scores("degree").copy_(row)
+    trial = Trial(f"degree-proportional:{end}", keep_ratio=0.5, keep_last=0.5)
+    assert not laboratory.train([laboratory.within_reach(trial)])[0].failed
+
+
 def test_auto_is_refused_by_the_trainer():
     laboratory = Laboratory(load_dataset("karate"), Architecture("gcn", 2, 4), epochs=2)
     for call in (laboratory.train, laboratory.check, lambda trials: laboratory.kept_share(trials[0])):

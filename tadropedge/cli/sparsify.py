@@ -20,9 +20,12 @@ from tadropedge.cli.options import (
     Out_,
     Plugin_,
     Root_,
+    ScoreColumn_,
     Seed_,
     Wait_,
     check_count,
+    check_own_column,
+    check_score,
     chosen_device,
     output_folder,
 )
@@ -34,6 +37,7 @@ from tadropedge.registry import DATASETS, SCORES
 
 if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
     from rich.table import Table
+    from torch import Tensor
 
     from tadropedge.certificate import Certificate
     from tadropedge.data.files import Contents
@@ -42,13 +46,14 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
     from tadropedge.sparsifier import Sparsified
 
 GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
-SCORE = f"uniform, one of {', '.join(SCORES)}, or one that you registered"
-CERTIFICATE, UNIFORM = "certificate.json", "uniform"
+SCORE = f"uniform, one of {', '.join(SCORES)}, or one that you registered (default effective, or column if given)"
+CERTIFICATE, UNIFORM, DEFAULT = "certificate.json", "uniform", "effective"
 
 
 def sparsify_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
-    score: Annotated[str, Option(help=SCORE)] = "effective",
+    score: Annotated[str | None, Option(help=SCORE)] = None,
+    score_column: ScoreColumn_ = None,
     keep_ratio: Annotated[float, Option(help="the expected share of kept edges, up to 1")] = 0.1,
     q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
     desired_clusters: Annotated[
@@ -76,7 +81,10 @@ def sparsify_command(
 
     Example: tadropedge sparsify cora --score effective --keep-ratio 0.5 --out cora-sparse
     """
+    score = score if score is not None else DEFAULT if score_column is None else "column"
     lookup("score", score, dict.fromkeys((UNIFORM, *SCORES)))  # not what it stands for, which would load torch
+    check_own_column(score_column, graph)
+    check_score(score, score_column)
     source = name_or_path("dataset or file", graph, DATASETS)
     check_count("q", q)
     check_count("desired_clusters", desired_clusters)
@@ -97,8 +105,9 @@ def sparsify_command(
     given = {option: value for option, value in options.items() if value is not None}
     with output_folder(out, *WRITERS, CERTIFICATE, "cache/", wait=wait):
         begun = time.monotonic()
-        name, read, contents = _read(source, data_root, seed, header, not unweighted)
-        settings = _settings(score, given, contents, name)
+        name, read, contents, column = _read(source, data_root, seed, header, not unweighted, score_column)
+        settings = _settings(score, given, contents, column, name)
+        named = {} if score_column is None else {"score_column": score_column}
         with live_progress(as_json, kept="finished components are kept") as report:
             how: dict[str, Any] = {"cache_dir": out / "cache", "device": place}
             importance = edge_importance(read, score, settings, progress=partial(report, "edges scored"), **how)
@@ -108,7 +117,7 @@ def sparsify_command(
             measured = certify(read, found, progress=partial(report, "edges judged"), **how) if certificate else None
             document = {
                 "graph": {"name": name, "nodes": read.num_nodes, "edges": read.num_edges},
-                "settings": {"score": score, "keep_ratio": keep_ratio, "seed": seed, **_told(settings)},
+                "settings": {"score": score, **named, "keep_ratio": keep_ratio, "seed": seed, **_told(settings)},
                 "edges": found.num_edges,
                 "certificate": None if measured is None else plain(measured),
                 "files": [*WRITERS, CERTIFICATE],
@@ -120,15 +129,16 @@ def sparsify_command(
 
 
 def _read(
-    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool
-) -> tuple[str, Graph, Contents | None]:
-    """The name to call it by, the graph, and features and labels where nodes have them."""
+    source: str | Path, root: Path | None, seed: int, header: bool | None, weighted: bool, column: str | None
+) -> tuple[str, Graph, Contents | None, Tensor | None]:
+    """The name to call it by, the graph, features and labels where nodes have them, and the column of the score."""
     from tadropedge.data import Given, load_dataset
     from tadropedge.data.files import Contents, read_contents
     from tadropedge.files import existing, read_arrays
     from tadropedge.graph import Graph
+    from tadropedge.scores.column import read_column
 
-    contents = None
+    contents = values = None
     if isinstance(source, str):
         data = load_dataset(source, root=root, seed=seed)
         name, graph = data.name, data.graph
@@ -139,11 +149,13 @@ def _read(
         name, source = source.name.partition(".")[0], existing(source)
         arrays = set(read_arrays(source, set())[1]) if source.suffix == ".npz" else set()
         if source.suffix in (".pt", ".pth") or ("y" in arrays and arrays & {"x", "x_data"}):
-            contents = _named(source.name, partial(read_contents, source))
-            graph = contents.graph
+            contents = _named(source.name, partial(read_contents, source, column=column))
+            graph, values = contents.graph, contents.score_column
+        elif column is not None:
+            graph, values = read_column(source, column, header=header, weighted=weighted)
         else:
             graph = Graph.from_file(source, header=header, weighted=weighted)
-    return name, graph if weighted or graph.weight is None else replace(graph, weight=None), contents
+    return name, graph if weighted or graph.weight is None else replace(graph, weight=None), contents, values
 
 
 def _named(file: str, read: Callable[[], Contents]) -> Contents:
@@ -154,19 +166,23 @@ def _named(file: str, read: Callable[[], Contents]) -> Contents:
         raise TadropedgeError(str(error) if file in str(error) else f"{file}: {error}") from error
 
 
-def _settings(score: str, given: dict[str, Any], contents: Contents | None, name: str) -> dict[str, Any]:
+def _settings(
+    score: str, given: dict[str, Any], contents: Contents | None, column: Tensor | None, name: str
+) -> dict[str, Any]:
     """The settings of the score: those that were given, and what the data know."""
     from tadropedge.data.splits import num_classes
 
     if score == UNIFORM:
         return given
-    known = {"features": contents.features, "classes": num_classes(contents.labels)} if contents is not None else {}
+    known: dict[str, Any] = {} if column is None else {"column": column}
+    if contents is not None:
+        known |= {"features": contents.features, "classes": num_classes(contents.labels)}
     return score_settings(score, given, known, name)
 
 
 def _told(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that JSON can hold."""
-    return {name: value for name, value in settings.items() if name != "features"}
+    return {name: value for name, value in settings.items() if name not in ("features", "column")}
 
 
 def _write(

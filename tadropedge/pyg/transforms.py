@@ -46,8 +46,8 @@ class AddScore(OfEdges):
     """Add ``data.edge_score [A]``, float64, one score for each arc of ``data.edge_index``.
 
     ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
-    :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``, and the score ``column`` may name an
-    attribute of the data with one number per arc: ``AddScore("column", column="trust")``. Both directions of an edge
+    :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``, and the score ``column`` may name
+    an attribute of the data with one number per arc: ``AddScore("column", column="trust")``. Both directions of an edge
     get the same score and self-loops get 0; ``data.edge_weight``, where present, enters the graph. A graph without
     edges gets an empty attribute. The input is not changed.
     """
