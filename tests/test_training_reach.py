@@ -1,11 +1,14 @@
 """Budgets that options cannot meet are raised to the nearest that they can, and no other trial is touched."""
 
+import warnings
+
 import pytest
 import torch
 from graphs import ZOO
+from torch_geometric.data import Data
 
 from tadropedge import TadropedgeError, edge_scores
-from tadropedge.data import load_dataset
+from tadropedge.data import as_dataset, load_dataset
 from tadropedge.forest import ForestPlan
 from tadropedge.sampling import check_connected
 from tadropedge.training.config import Architecture, Trial
@@ -82,6 +85,20 @@ def test_an_edge_that_no_coin_keeps_has_no_chance(least, end):
     laboratory.scores("degree").copy_(row)
     trial = Trial(f"degree-proportional:{end}", keep_ratio=0.5, keep_last=0.5)
     assert not laboratory.train([laboratory.within_reach(trial)])[0].failed
+
+
+def test_a_score_that_fails_here_is_not_searched():
+    """Thirty pairs of nodes and three classes: no component has three eigenvectors."""
+    pairs = torch.arange(60).view(30, 2).T
+    data = Data(edge_index=torch.cat((pairs, pairs.flip(0)), dim=1), x=torch.eye(60), y=torch.arange(60) % 3)
+    laboratory = Laboratory(as_dataset(data, per_class=4), Architecture("gcn", 2, 4), epochs=1)
+    with pytest.warns(UserWarning, match="goes without the score 'aggregate': q=3 is larger than every component"):
+        assert "aggregate" not in laboratory.available_scores()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert laboratory.available_scores()[:2] == ["effective", "degree"]
+        with pytest.raises(TadropedgeError, match="larger than every component"):
+            laboratory.train([Trial("cdf")])  # what the user named is refused as ever
 
 
 def test_auto_is_refused_by_the_trainer():
