@@ -22,7 +22,6 @@ from tadropedge.graph import Graph, check_graph
 from tadropedge.progress import Show
 from tadropedge.sampling import sample_edges
 from tadropedge.scores.solve import Score, check_settings, edge_scores
-from tadropedge.shift import LEAST
 from tadropedge.strategies import Score as Rule
 from tadropedge.strategies import check_rule, keep_probabilities
 
@@ -133,7 +132,7 @@ def draw(
         importance, strategy = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device), UNIFORM
     prob = keep_probabilities(importance, keep_ratio=keep_ratio, strategy=strategy)
     prob = torch.where(prob > 1 - ROUNDING, 1.0, prob)  # with keep_ratio=1 the graph comes back to the last digit
-    never = int((prob < LEAST).sum())
+    never = int((prob == 0).sum())
     if never:
         raise TadropedgeError(
             f"{never} of {graph.num_edges} edges have a keep probability of 0, and no weight can make up for an edge "
