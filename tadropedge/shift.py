@@ -21,6 +21,7 @@ from tadropedge.sparse import hush_beta_warning, sparse_product
 Normalization = Callable[[Tensor, Pattern], tuple[Tensor, Tensor]]
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+LEAST = 2.0**-53  # a keep probability below which no coin is ever kept
 LANCZOS_STEPS = 10_000
 LANCZOS_TOLERANCE = 1e-9
 

@@ -238,3 +238,17 @@ def test_a_dataset_that_was_changed_is_another_study(tmp_path):
             replace(made, features=made.features + 1), ["original"], hidden=4, storage=tmp_path / "study.db", **BUDGET
         )
     assert np.isfinite(made.features.numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (lambda graph: -torch.ones(graph.num_edges), "the score 'wrong' must be finite and at least 0, got -1"),
+        (lambda graph: 1 / 0, "the score 'wrong' raised ZeroDivisionError"),
+    ],
+)
+def test_a_score_that_fails_is_refused_before_anything_is_trained(score, words, monkeypatch):
+    monkeypatch.setitem(tde.SCORES, "wrong", score)
+    monkeypatch.setattr(Training, "run", lambda *_: pytest.fail("something was trained"))
+    with pytest.raises(TadropedgeError, match=words):
+        tde.compare("karate", ["dropedge", "wrong-cdf"], trials=1, seeds=2, choose_splits=1, epochs=1, hidden=2)

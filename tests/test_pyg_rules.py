@@ -787,3 +787,12 @@ def test_a_refused_call_does_not_move_the_epoch():
         with pytest.raises(TadropedgeError):
             call()
     assert int(drop.epoch) == 0
+
+
+def test_a_probability_that_no_coin_is_below_cannot_be_divided_by():
+    """Coins have 53 bits: an edge of probability 1e-17 is never kept, so its weight has the mean 0."""
+    edge_index = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    scores = torch.tensor([1.0, 1.0, 1e-17], dtype=torch.float64)
+    drop = TADropEdge(score=lambda graph: scores, strategy="proportional", keep_ratio=0.5, unbiased=True)
+    with pytest.raises(TadropedgeError, match="unbiased needs keep probabilities above 0"):
+        drop(edge_index)

@@ -427,6 +427,30 @@ def test_a_graph_of_signals_is_written_without_them(tmp_path):
         assert sorted(arrays) == ["edge_index", "edge_weight", "num_nodes"]
 
 
+@pytest.mark.parametrize("file", ["edges.csv", "graph.npz", "data.pt"])
+def test_a_column_of_the_file_is_a_score(file, tmp_path):
+    """p = min(1, c · column), and a kept edge has the weight 1 / p."""
+    arcs, trust = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 2]], [1.0, 2.0, 3.0, 4.0, 5.0]
+    graph, x, y = Graph.from_edge_index(arcs), torch.eye(4), torch.arange(4) % 2
+    if file == "edges.csv":
+        lines = [f"{low},{high},{value:g}" for low, high, value in zip(*arcs, trust, strict=True)]
+        (tmp_path / file).write_text("\n".join(["source,target,trust", *lines]))
+    elif file == "graph.npz":
+        np.savez(tmp_path / file, edge_index=np.array(arcs), num_nodes=4, trust=np.array(trust))
+    else:
+        torch.save(Data(edge_index=torch.tensor(arcs), x=x, y=y, trust=torch.tensor(trust)), tmp_path / file)
+    out = tmp_path / "out"
+    result = run(tmp_path / file, "--score-column", "trust", "--keep-ratio", 0.6, "--seed", 4, "--out", out)
+    assert result.exit_code == 0, result.exception
+    kept = Graph.from_file(out / "graph.npz")
+    column = dict(zip([tuple(sorted(pair)) for pair in zip(*arcs, strict=True)], trust, strict=True))
+    keep = tde.sample_edges(torch.tensor([0.2 * column[tuple(pair)] for pair in graph.pairs.T.tolist()]), seed=4)
+    assert torch.equal(kept.pairs, graph.pairs[:, keep])
+    assert kept.weight.tolist() == pytest.approx([5 / column[tuple(pair)] for pair in kept.pairs.T.tolist()])
+    told = json.loads((out / "certificate.json").read_text())["settings"]
+    assert (told["score"], told["score_column"]) == ("column", "trust")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -435,6 +459,8 @@ def test_a_graph_of_signals_is_written_without_them(tmp_path):
         (("karate", "--keep-ratio", "1e-12"), "no edge of 'karate' was kept"),
         (("karate", "--score", "uniform", "--q", "3"), "has no setting 'q'"),
         (("karate", "--relative-error", "2"), "relative_error"),
+        (("karate", "--score", "column"), "the score 'column' needs --score-column NAME"),
+        (("karate", "--score-column", "trust"), "karate is a dataset without any, got 'trust'"),
         (("edges.csv", "--score", "aggregate"), "no such file"),
     ],
 )

@@ -1,11 +1,14 @@
 """Budgets that options cannot meet are raised to the nearest that they can, and no other trial is touched."""
 
+import warnings
+
 import pytest
 import torch
 from graphs import ZOO
+from torch_geometric.data import Data
 
 from tadropedge import TadropedgeError, edge_scores
-from tadropedge.data import load_dataset
+from tadropedge.data import as_dataset, load_dataset
 from tadropedge.forest import ForestPlan
 from tadropedge.sampling import check_connected
 from tadropedge.training.config import Architecture, Trial
@@ -70,6 +73,32 @@ def test_what_a_laboratory_can_have():
     assert (
         "cosine" not in Laboratory(load_dataset("source-localization"), Architecture("gcnn", 1, 4)).available_scores()
     )
+
+
+@pytest.mark.parametrize("least", [2.0**-53, 1e-17, 1e-30, 5e-324])
+@pytest.mark.parametrize("end", ["unbiased", "unbiased:nested"])
+def test_an_edge_that_no_coin_keeps_has_no_chance(least, end):
+    """Coins have 53 bits. Rounding leaves such scores, as the cosine of features that are nearly orthogonal."""
+    laboratory = Laboratory(load_dataset("karate"), Architecture("gcn", 2, 4), epochs=1)
+    row = torch.ones(78, dtype=torch.float64)
+    row[5] = least
+    laboratory.scores("degree").copy_(row)
+    trial = Trial(f"degree-proportional:{end}", keep_ratio=0.5, keep_last=0.5)
+    assert not laboratory.train([laboratory.within_reach(trial)])[0].failed
+
+
+def test_a_score_that_fails_here_is_not_searched():
+    """Thirty pairs of nodes and three classes: no component has three eigenvectors."""
+    pairs = torch.arange(60).view(30, 2).T
+    data = Data(edge_index=torch.cat((pairs, pairs.flip(0)), dim=1), x=torch.eye(60), y=torch.arange(60) % 3)
+    laboratory = Laboratory(as_dataset(data, per_class=4), Architecture("gcn", 2, 4), epochs=1)
+    with pytest.warns(UserWarning, match="goes without the score 'aggregate': q=3 is larger than every component"):
+        assert "aggregate" not in laboratory.available_scores()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert laboratory.available_scores()[:2] == ["effective", "degree"]
+        with pytest.raises(TadropedgeError, match="larger than every component"):
+            laboratory.train([Trial("cdf")])  # what the user named is refused as ever
 
 
 def test_auto_is_refused_by_the_trainer():

@@ -78,6 +78,9 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
     for methods in (plan.methods, with_references(plan.methods)):  # an error names what was asked for, if it can
         laboratory.check([Trial(_checkable(method)) for method in methods])
+    for method in plan.methods:
+        if (score := Method.of(method).score) is not None:
+            laboratory.scores(score)  # one that fails is refused before anything is trained
     found = _trained(laboratory, plan, storage, report)
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     selected = selections(searches, laboratory.dataset.split.sizes[1])

@@ -20,7 +20,7 @@ from tadropedge.pyg.shown import listed
 from tadropedge.scores.column import per_edge
 from tadropedge.scores.solve import Score, check_settings, edge_scores, named, parameters, settings_for
 from tadropedge.sensitivity import SENSITIVITY
-from tadropedge.shift import check_positive_probability
+from tadropedge.shift import LEAST, check_positive_probability
 from tadropedge.strategies import Numbers, keep_probabilities
 from tadropedge.strategies import Score as Strategy
 
@@ -223,12 +223,12 @@ def settings_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_divisible(prob: Tensor) -> Tensor:
-    """Return probabilities by which kept entries can be divided, in float32 too; refuse 0.
+    """Return probabilities by which kept entries can be divided; refuse 0, and what no coin is ever below.
 
     >>> check_divisible(torch.tensor([0.5, 0.0]))
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: unbiased needs keep probabilities above 0, got 0: an edge that is never kept \
 cannot be made up for by dividing; use a larger budget, or a rule or score that gives every edge a chance
     """
-    check_positive_probability("unbiased", torch.where((1 / prob.to(torch.float32)).isinf(), 0.0, prob))
+    check_positive_probability("unbiased", torch.where(prob < LEAST, 0.0, prob))
     return prob

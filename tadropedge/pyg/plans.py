@@ -171,8 +171,8 @@ class KeptPlans:
 
     A graph is known by the identity of its tensors, unchanged since, and else by their content: an epoch hashes
     nothing, and a copy of the data is hashed once. Tensors of the user are not kept alive. Copies of a module share
-    the plans made so far; a pickled module has none. What is written into a tensor through memory shared with NumPy
-    goes unnoticed.
+    the plans made so far; a pickled module has none. What is written into a tensor through ``.data``, or memory
+    shared with NumPy, goes unnoticed.
     """
 
     def __init__(self) -> None:

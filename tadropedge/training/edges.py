@@ -36,13 +36,12 @@ from tadropedge.sampling import (
     toss_seeds,
 )
 from tadropedge.sensitivity import SENSITIVITY as LEFT
-from tadropedge.shift import check_positive_probability
+from tadropedge.shift import LEAST, check_positive_probability
 from tadropedge.strategies import keep_probabilities
 from tadropedge.training.config import Trial
 from tadropedge.training.task import Task
 
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
-LEAST = 2.0**-53  # below it, no coin is ever kept
 
 
 def keep_row(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tensor:

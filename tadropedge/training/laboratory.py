@@ -6,6 +6,7 @@ trials into batches that fit into memory.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
@@ -107,6 +108,7 @@ class Laboratory:
         lookup("precision", self.precision, PRECISIONS)
         self._rehearsed: set[tuple[type[Network], bool]] = set()
         self._scores: dict[str, Tensor] = {}
+        self._failing: set[str] = set()
         self._splits: dict[int, Split] = {}
 
     def check(self, trials: Sequence[Trial]) -> None:
@@ -168,9 +170,23 @@ class Laboratory:
         return self._scores[name]
 
     def available_scores(self) -> list[str]:
-        """The scores that can be had here: none that needs a column, or something else, that the dataset lacks."""
+        """The scores that can be had here, computed.
+
+        None that needs a column, or something else, that the dataset lacks; and none that fails on this graph, such as
+        ``aggregate`` where every component has fewer than q nodes: a search over scores goes on without it, warned.
+        """
         offered = set(self._offered()) - ({"features"} if self.dataset.level == "graph" else set())
-        return [name for name in SCORES if not set(required(name)) - offered]
+        return [name for name in SCORES if not set(required(name)) - offered and self._succeeds(name)]
+
+    def _succeeds(self, name: str) -> bool:
+        """Whether a score can be computed here; where not, it is said once."""
+        if name not in self._failing:
+            try:
+                self.scores(name)
+            except TadropedgeError as error:
+                self._failing.add(name)
+                warnings.warn(f"the search goes without the score {name!r}: {error}", stacklevel=2)
+        return name not in self._failing
 
     def available_options(self, method: str) -> list[str]:
         """The options with which every budget of the network of a method can be trained here.

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
 from tadropedge.method import Method
+from tadropedge.shift import LEAST
 from tadropedge.training.config import Trial
 from tadropedge.training.edges import keep_rows, layer_rates
 
@@ -27,6 +27,7 @@ def within_reach(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tr
     >>> ring = Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 0]])
     >>> within_reach(ring, Trial("dropedge:connected", keep_prob=0.2), {}).keep_ratio
     0.75
+    >>> import torch
     >>> scores = {"degree": torch.tensor([0.0, 1.0, 1.0, 1.0])}
     >>> within_reach(ring, Trial("degree-proportional:unbiased", keep_ratio=0.75), scores).keep_prob
     0.5
@@ -40,8 +41,7 @@ def within_reach(graph: Graph, trial: Trial, scores: Mapping[str, Tensor]) -> Tr
 
 
 def _possible(trial: Trial, rows: Tensor) -> Trial:
-    impossible = (1 / rows.to(torch.float32)).isinf()  # it would be a factor in float32
-    if trial.keep_ratio is None or not bool(impossible.any()):
+    if trial.keep_ratio is None or not bool((rows < LEAST).any()):
         return trial
     return _with(trial, "keep_prob", [max(FLOOR, 2 * rate - 1) for rate in layer_rates(trial, 2)])
 
