@@ -333,7 +333,9 @@ def toss_around(trees: Tensor, words: Tensor, seeds: Tensor, epoch: Tensor, prob
 def smallest(order: Tensor, prob: Tensor, first: Tensor | None = None, *, fixed: bool = False) -> Tensor:
     """Keep Σ p edges, rounded half up, of smallest ``order [..., M]``; those of ``first`` come before all others."""
     units, one = fixed_point(prob)
-    count = (units.sum(dim=-1, keepdim=True) + one // 2).div(one, rounding_mode="floor")
+    # A millionth below a half counts as a half: ten edges at a ratio of 0.75 may sum to 7.499999999999999.
+    half = one // 2 + (one >> 20)
+    count = (units.sum(dim=-1, keepdim=True) + half).div(one, rounding_mode="floor")
     if first is not None:
         order = torch.where(first, -1.0, order)
         count = torch.maximum(count, first.sum(dim=-1, keepdim=True))
