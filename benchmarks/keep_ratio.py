@@ -1,8 +1,7 @@
 """The time of a training step by the share of the edges it keeps: ours against PyTorch Geometric's, in one run.
 
 DropEdge with a two-layer GCN of 128 hidden features on 128 dense features, without evaluations, on com-dblp and on
-random graphs of 10⁷ edges: one of mean degree 200 and, on a GPU, one of mean degree 1000, where nodes cost even less
-beside edges. Ours is what ``tadropedge.training`` runs. PyTorch Geometric drops by
+random graphs of 10⁷ edges: one of mean degree 200, and one of mean degree 1000, where nodes cost even less beside edges. Ours is what ``tadropedge.training`` runs. PyTorch Geometric drops by
 ``dropout_edge(force_undirected=True)`` and has two peers. One is ``GCNConv``, with an edge list or a CSR matrix,
 whichever is faster; an edge list whose messages do not fit the memory is left out. The other has no layer of PyG's: its
 ``EdgeIndex``, in 32 bits and sorted once per epoch, multiplied by hand.
@@ -47,7 +46,7 @@ from tadropedge.training.laboratory import make_task
 RATIOS = (1.0, 0.5, 0.2, 0.1, 0.05)
 FEATURES, HIDDEN, CLASSES = 128, 128, 16
 EDGES = 10_000_000  # of the random graphs
-NODES = {"cpu": (100_000,), "cuda": (100_000, 20_000)}
+NODES = (100_000, 20_000)
 LAYERS, BY_HAND = ("edge list", "CSR"), "EdgeIndex"
 COPIES = 4  # of the messages of a layer that the edge list holds at its peak
 ROUNDS = 2
@@ -193,12 +192,12 @@ def measured(dataset: Dataset, ratio: float, epochs: int) -> dict[str, Any]:
 
 def measured_rows(device: str, root: Path, quick: bool) -> Iterator[dict[str, Any]]:
     """Every row of a device; ``quick`` tries all code at tiny size; its numbers mean nothing."""
-    names = ["random"] if quick else ["com-dblp", *(f"random, degree {2 * EDGES // nodes}" for nodes in NODES[device])]
+    names = ["random"] if quick else ["com-dblp", *(f"random, degree {2 * EDGES // nodes}" for nodes in NODES)]
     for place, name in enumerate(names):
         if name == "com-dblp":
             graph = Graph.from_file(root / "graphs" / "com-dblp.tsv.gz")
         else:
-            graph = random_graph(1000, 5000) if quick else random_graph(NODES[device][place - 1], EDGES)
+            graph = random_graph(1000, 5000) if quick else random_graph(NODES[place - 1], EDGES)
         dataset = dataset_of(name, graph, device)
         whole = None
         for ratio in RATIOS:
