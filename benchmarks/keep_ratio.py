@@ -1,10 +1,11 @@
 """The time of a training step by the share of the edges it keeps: ours against PyTorch Geometric's, in one run.
 
 DropEdge with a two-layer GCN of 128 hidden features on 128 dense features, without evaluations, on com-dblp and on
-random graphs of 10⁷ edges: one of mean degree 200, and one of mean degree 1000, where nodes cost even less beside edges. Ours is what ``tadropedge.training`` runs. PyTorch Geometric drops by
-``dropout_edge(force_undirected=True)`` and has two peers. One is ``GCNConv``, with an edge list or a CSR matrix,
-whichever is faster; an edge list whose messages do not fit the memory is left out. The other has no layer of PyG's: its
-``EdgeIndex``, in 32 bits and sorted once per epoch, multiplied by hand.
+random graphs of 10⁷ edges: one of mean degree 200, and one of mean degree 1000, where nodes cost even less beside
+edges. Ours is what ``tadropedge.training`` runs. PyTorch Geometric drops by ``dropout_edge(force_undirected=True)`` and
+has two peers. One is ``GCNConv``, with an edge list or a CSR matrix, whichever is faster; an edge list whose messages
+do not fit the memory is left out. The other has no layer of PyG's: its ``EdgeIndex``, in 32 bits and sorted once per
+epoch, multiplied by hand.
 
 The two take turns, a few epochs each, and numbers are medians. On a CPU both use huge pages: otherwise fresh memory for
 signals of every node would cost more than a product with few edges.
