@@ -21,6 +21,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.lock import Owner
+from tadropedge.search.signals import uninterrupted
 from tadropedge.search.storage import ALONE, WAITING, file_of, sqlite_url, told
 
 Key = tuple[int, int]  # a study's id in its storage, and the index of a trial
@@ -75,19 +76,22 @@ class Claims:
             return
         if not self._made:
             self._make()
-        keys = self._take(wanted, most)
+        keys: list[Key] = []
         ended = threading.Event()
         pulse = threading.Thread(target=self._pulse, args=(ended,), daemon=True)
-        pulse.start()
         try:
+            with uninterrupted():
+                keys = self._take(wanted, most)
+                pulse.start()
             yield keys
         finally:
             ended.set()
-            pulse.join()
+            if pulse.ident is not None:
+                pulse.join()
             if keys:
                 GIVEN_UP.add(self._owner.token)  # even if the storage cannot be told
                 self._owner = Owner()
-                with self._connected() as base:
+                with uninterrupted(), self._connected() as base:
                     base.execute(CLAIMS.delete().where(CLAIMS.c.owner.in_(GIVEN_UP)))
 
     @contextmanager

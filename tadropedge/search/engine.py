@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from tadropedge.method import Method
 from tadropedge.provenance import commit
 from tadropedge.search.claims import PAUSE, Claims
 from tadropedge.search.entrants import Entrant
+from tadropedge.search.signals import uninterrupted
 from tadropedge.search.space import Spaces, check_spaces
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
@@ -175,12 +174,13 @@ def run_jobs(
         with claims.taken(list(missing), batch) as keys:
             if not claims.alone:
                 looked_at = [missing[key] for key in keys] or missing.values()
-                for ledger in {job.ledger.id: job.ledger for job in looked_at}.values():
-                    ledger.refresh()  # somebody else may have finished what is free now
+                with uninterrupted():
+                    for ledger in {job.ledger.id: job.ledger for job in looked_at}.values():
+                        ledger.refresh()  # somebody else may have finished what is free now
             part = [missing[key] for key in keys if missing[key].index not in missing[key].ledger.finished]
             if part:
                 outcomes = _checked(train([job.trial for job in part]), part)
-                with _uninterrupted():
+                with uninterrupted():
                     for job, outcome in zip(part, outcomes, strict=True):
                         job.ledger.write([Finished.of(job.index, outcome, curves, code)])
         missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
@@ -205,21 +205,3 @@ def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outco
 
 def _silent(done: int, total: int) -> None:
     """No progress display."""
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back until the block is done, then let them through."""
-    if threading.current_thread() is not threading.main_thread():  # where Python delivers no signals
-        yield
-        return
-    caught: list[int] = []
-    stopping = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in stopping}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        if caught:
-            signal.raise_signal(caught[0])
