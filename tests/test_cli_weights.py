@@ -43,7 +43,7 @@ def test_everything_is_written_and_said(tmp_path):
     assert [float(row["weight"]) for row in rows] == weights.tolist()
     assert [[int(row["source"]) for row in rows], [int(row["target"]) for row in rows]] == ZOO["karate"].pairs.tolist()
     rules = ("cutoff", "division", "cdf", "proportional")
-    assert set(rows[0]) == {"source", "target", "weight", *(f"keep_{rule}" for rule in rules)}
+    assert set(rows[0]) == {"source", "target", "weight", *(f"keep_{rule}" for rule in rules), "component"}
     with np.load(tmp_path / "weights.npz", allow_pickle=False) as arrays:
         assert np.array_equal(arrays["weight"], weights)
     summary = json.loads((tmp_path / "summary.json").read_text())
@@ -233,3 +233,46 @@ def test_cora_has_the_known_components(tmp_path, citation):
     assert (found["graph"]["nodes"], found["graph"]["edges"]) == (2708, 5278)
     weights = torch.from_numpy(np.load(tmp_path / "weights.npz")["weight"])
     assert torch.equal(weights, aggregate_resistance(citation("cora"), q=7))
+
+
+# The component that is spoken of.
+
+
+def spoken(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_the_largest_component_is_spoken_of_and_others_can_be_chosen(tmp_path):
+    edges = [(f"a{i}", f"a{j}") for i in range(4) for j in range(i)] + [("a3", "b0")]
+    edges += [(f"b{i}", f"b{j}") for i in range(4) for j in range(i)] + [("c0", "c1"), ("c1", "c2"), ("c2", "c3")]
+    (tmp_path / "edges.csv").write_text("".join(f"{low},{high}\n" for low, high in edges))
+    said = run(tmp_path / "edges.csv", "--q", "2", "--out", tmp_path / "one")
+    assert said.exit_code == 0, said.exception
+    assert "looked at the largest of 2 components: 8 nodes, 13 edges" in " ".join(said.stdout.split())
+    one = spoken(tmp_path / "one")
+    assert one["part"]["component"] == 1
+    assert (one["most_critical"][0]["source"], one["most_critical"][0]["target"]) == ("a3", "b0")
+    with (tmp_path / "one" / "weights.csv").open() as stream:  # every edge is written
+        rows = list(csv.DictReader(stream))
+    assert sorted(row["component"] for row in rows) == ["1"] * 13 + ["2"] * 3
+    for chosen in (("--component", "2"), ("--component-of", "c3")):
+        assert run(tmp_path / "edges.csv", "--q", "2", *chosen, "--out", tmp_path / "two").exit_code == 0
+        two = spoken(tmp_path / "two")
+        assert two["weights"]["eigenvalues"][:2] == pytest.approx([0, 2 - 2**0.5])  # a path of four nodes
+        assert (tmp_path / "two" / "spectrum.png").exists()
+        assert {edge["source"][0] for edge in two["most_critical"]} == {"c"}
+    assert run(tmp_path / "edges.csv", "--q", "2", "--component", "all", "--out", tmp_path / "all").exit_code == 0
+    assert spoken(tmp_path / "all")["part"]["edges"] == 16
+    wrong = run(tmp_path / "edges.csv", "--q", "2", "--component", "3", "--out", tmp_path / "three")
+    assert "component '3' is not known" in str(wrong.exception)
+    assert not (tmp_path / "three").exists() or not names(tmp_path / "three")
+
+
+def test_on_cora_islands_are_not_called_critical(tmp_path, citation):
+    assert run("cora", "--no-figures", "--out", tmp_path).exit_code == 0
+    found = spoken(tmp_path)
+    assert (found["part"]["nodes"], found["part"]["edges"], found["graph"]["components"]["count"]) == (2485, 5069, 78)
+    data = load_dataset("cora", root=data_root()).graph
+    inside = data.components.labels == data.components.sizes.argmax()
+    assert all(bool(inside[edge["source"]]) for edge in found["most_critical"])
+    assert found["part"]["critical_elsewhere"] > 0

@@ -3,6 +3,7 @@
 import csv
 import io
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from matplotlib.image import imread
 from tadropedge import Graph, TadropedgeError
 from tadropedge.score_report import figures, write
 from tadropedge.score_report.layout import _Mesh, layout
+from tadropedge.score_report.part import Part, ranks
 from tadropedge.score_report.summary import probabilities, summary
 from tadropedge.score_report.write import write_csv, write_npz
 from tadropedge.scores.solve import solve
@@ -83,6 +85,67 @@ def test_equal_weights_protect_nothing_and_a_given_gamma_is_taken():
     assert facts(scored, keep_prob=1.0)["strategies"]["uniform"]["protected"] == 1
 
 
+# The part that is spoken of.
+
+
+def islands():
+    return union(path(3), two_cliques(5), star(3), Graph.from_edge_index([[0], [1]], 3))
+
+
+def test_a_part_is_a_component_by_its_size():
+    graph = islands()
+    assert ranks(graph).tolist() == [3] * 3 + [1] * 10 + [2] * 4 + [4, 4, 5]
+    assert Part.chosen(graph).nodes.tolist() == list(range(3, 13))
+    assert Part.chosen(graph, "all").words == "the whole graph"
+    assert Part.chosen(graph, "2").words == "number 2 by size of 5 components"
+    assert Part.chosen(graph, node="14").rank == 2
+    named = replace(graph, node_ids=tuple(f"n{node}" for node in range(graph.num_nodes)))
+    assert Part.chosen(named, node="n17").rank == 4
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"component": "6"}, r"component '6' is not known: give largest, all, or a number from 1, the largest, to 5"),
+        ({"component": "0"}, "component '0' is not known"),
+        ({"component": "-1"}, "component '-1' is not known"),
+        ({"component": "5"}, "component 5 of 5 is a single node without edges: choose one from 1 to 4"),
+        ({"node": "20"}, "there is no node '20': nodes are numbered from 0 to 19"),
+        ({"node": "x"}, "there is no node 'x'"),
+    ],
+)
+def test_a_part_that_is_not_there(chosen, words):
+    with pytest.raises(TadropedgeError, match=words):
+        Part.chosen(islands(), **chosen)
+
+
+def test_the_part_of_what_was_found_is_what_the_component_alone_gives():
+    whole, alone = solve(islands(), "aggregate", {"q": 2}), solve(two_cliques(5), "aggregate", {"q": 2})
+    spoken = Part.chosen(whole.graph).of(whole)
+    assert spoken.graph.pairs.tolist() == two_cliques(5).pairs.tolist()
+    assert spoken.graph.node_ids == tuple(range(3, 13))  # by the names of the whole graph
+    assert spoken.values.tolist() == pytest.approx(alone.values.tolist())
+    assert spoken.eigenvalues.tolist() == pytest.approx(alone.eigenvalues.tolist())
+    assert (spoken.chosen, alone.chosen) == (2, 2)
+    assert len(Part.chosen(whole.graph, "2").of(whole).eigenvalues) == 0  # those of the largest are not its own
+
+
+def test_critical_edges_of_islands_do_not_count():
+    scored = solve(islands(), "effective", {})
+    part = Part.chosen(scored.graph)
+    spoken = part.of(scored)
+    gamma = auto_gamma(spoken.values)
+    found = summary(
+        scored, "graph", gamma, probabilities(scored, gamma, 0.7)[0], {"keep_prob": 0.7}, part=part, spoken=spoken
+    )
+    assert found["weights"]["critical_edges"] == 1  # the bridge; edges of trees have the same resistance
+    assert found["part"]["critical_elsewhere"] == 2 + 3 + 1
+    first = found["most_critical"][0]
+    assert (first["source"], first["target"]) == (7, 8)
+    assert found["weights"]["sum"] == pytest.approx(9)
+    assert found["strategies"]["uniform"]["kept"] == pytest.approx(0.7)
+
+
 # Files.
 
 
@@ -100,7 +163,7 @@ def test_the_csv_gives_odd_names_back(tmp_path):
     table = write_csv(tmp_path / "weights.csv", scored, keep)
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
-    assert rows[0] == ["source", "target", "weight", *(f"keep_{name}" for name in keep)]
+    assert rows[0] == ["source", "target", "weight", *(f"keep_{name}" for name in keep), "component"]
     expected = {
         frozenset(guarded.get(graph.node_ids[end], graph.node_ids[end]) for end in (i, j)): weight
         for i, j, weight in zip(*graph.pairs.tolist(), scored.values.tolist(), strict=True)

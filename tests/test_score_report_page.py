@@ -9,14 +9,17 @@ from html import escape
 
 import numpy as np
 import pytest
+import torch
 from browser import Page, browse, needs_chromium
-from graphs import ZOO, two_cliques
+from graphs import ZOO, path, star, two_cliques, union
 from matplotlib.colors import to_hex
 
+from tadropedge import Graph
 from tadropedge.publish.pictures import INK, look
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
-from tadropedge.score_report.page import render
+from tadropedge.score_report.page import Shown, render
+from tadropedge.score_report.part import Part
 from tadropedge.score_report.summary import probabilities
 from tadropedge.scores.solve import solve
 from tadropedge.strategies import auto_gamma
@@ -24,10 +27,11 @@ from tadropedge.strategies import auto_gamma
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 
 
-def page(graph, q=2, name="graph"):
-    scored = solve(graph, "aggregate", {"q": q})
-    gamma = auto_gamma(scored.values)
-    return scored, render(scored, name, gamma, probabilities(scored, gamma, 0.7)[0], layout(graph))
+def page(graph, q=2, name="graph", component="largest", classes=None, gamma=None):
+    scored, part = solve(graph, "aggregate", {"q": q}), Part.chosen(graph, component)
+    keep, _ = probabilities(scored, auto_gamma(scored.values), 0.7)
+    shown = Shown(scored=scored, part=part, spoken=part.of(scored), keep=keep, classes=classes, gamma=gamma)
+    return scored, render(shown, name, layout(graph))
 
 
 def data(text):
@@ -41,6 +45,26 @@ def test_the_data_hold_every_edge():
     assert held["score"] == scored.values.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf", "proportional", "dropsens"}
+
+
+def test_the_data_name_every_component_with_its_own_knee():
+    graph = union(path(4), two_cliques(5), Graph.from_edge_index([[0], [1]], 3))
+    scored, text = page(graph, component="2")
+    held = data(text)
+    assert held["shown"] == 2
+    assert held["component"] == [2] * 4 + [1] * 10 + [3, 3, 4]
+    everything, cliques, line, pair = held["components"]
+    assert [one["number"] for one in held["components"]] == [0, 1, 2, 3]  # the fourth has no edges
+    assert (everything["nodes"], everything["edges"]) == (17, 25)
+    assert (cliques["nodes"], cliques["edges"], line["nodes"], line["edges"]) == (10, 21, 4, 3)
+    own = scored.values[(graph.pairs[0] >= 4) & (graph.pairs[0] < 14)]
+    assert cliques["gamma"] == auto_gamma(own) != everything["gamma"]
+    assert everything["gamma"] == auto_gamma(scored.values)
+    assert pair["gamma"] > 0  # equal scores: nothing is critical
+    assert "The page opens with number 2 by size of 4 components." in Page(text).text
+    given = data(page(graph, gamma=0.25)[1])
+    assert {one["gamma"] for one in given["components"]} == {0.25}
+    assert len(data(page(two_cliques(4))[1])["components"]) == 1  # nothing to choose
 
 
 def test_the_page_is_self_contained_and_runs_one_script():
@@ -120,6 +144,66 @@ def test_a_browser_draws_the_edges_and_the_slider_colours_them(tmp_path):
     assert told["detail"].startswith("e – f: score ")
     assert "rank 1 of 21; kept with probability uniform 0.700, cutoff 1.000" in told["detail"]
     assert told["width"] == 390
+
+
+CHOICES = """
+onload = () => {
+  const view = document.querySelector("iframe").contentWindow, inside = view.document;
+  const part = name => inside.getElementById(name), cells = row => [...row.cells].map(cell => cell.textContent);
+  const rows = () => [...part("top").querySelectorAll("tbody tr")].map(cells);
+  const state = () => ({ rows: rows(), count: part("count").textContent, detail: part("detail").textContent,
+    legend: part("legend").innerText, component: part("component").value, width: inside.documentElement.scrollWidth });
+  const seen = { offered: [...part("component").options].map(option => option.textContent), opened: state() };
+  part("component").value = "2";
+  part("component").dispatchEvent(new view.Event("change"));
+  seen.second = state();
+  part("classes").click();
+  seen.classes = state();
+  const search = words => {
+    part("find").value = words;
+    part("find").dispatchEvent(new view.KeyboardEvent("keydown", { key: "Enter" }));
+    return state();
+  };
+  seen.found = search("N1");
+  seen.next = search("N1");
+  seen.nobody = search("nobody");
+  inside.querySelector("#top button").click();
+  seen.listed = state();
+  document.title = JSON.stringify(seen);
+};
+"""
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [420, 1280])
+def test_a_browser_offers_components_search_classes_and_a_list(tmp_path, width):
+    graph = union(two_cliques(5), star(5))
+    graph = replace(graph, node_ids=tuple(f"n{node}" for node in range(16)))
+    _, text = page(graph, classes=torch.tensor([0] * 5 + [1] * 5 + [0] * 5 + [-1]))
+    wrapper = tmp_path / "wrapper.html"
+    frame = f'<iframe width="{width}" height="844" srcdoc="{escape(text)}"></iframe>'
+    wrapper.write_text(f"<!doctype html><title>?</title><script>{CHOICES}</script>{frame}", encoding="utf-8")
+    seen = json.loads(next(words for words in Page(browse(tmp_path, wrapper, "--dump-dom")).words if words[:1] == "{"))
+    assert seen["offered"] == ["all: 16 nodes, 26 edges", "1: 10 nodes, 21 edges", "2: 6 nodes, 5 edges"]
+    opened, second = seen["opened"], seen["second"]
+    assert opened["component"] == "1"
+    assert opened["rows"][0][:3] == ["1", "n4", "n5"]
+    assert "most critical third: score" in opened["legend"]
+    assert "other edges" in opened["legend"]
+    assert opened["width"] == second["width"] == width
+    assert {frozenset(row[1:3]) for row in second["rows"]} == {frozenset(("n10", f"n{leaf}")) for leaf in range(11, 16)}
+    assert second["count"].startswith("0 of 5 edges coloured")  # a star has no edge that stands out
+    assert [words in seen["classes"]["legend"] for words in ("class 0 (5)", "class 1", "no class (1)")] == [
+        True,
+        False,
+        True,
+    ]
+    assert seen["found"]["detail"].startswith("n1: 4 edges, class 0; the most critical goes to")
+    assert seen["found"]["component"] == "1"  # the search goes where the node is
+    assert "(match 1 of 7; Enter shows the next)" in seen["found"]["detail"]
+    assert seen["next"]["detail"].startswith("n10: 5 edges, class 0")
+    assert seen["nobody"]["detail"] == "No node is called nobody."
+    assert seen["listed"]["detail"].startswith("n10 – n11: score ")
 
 
 # Pictures, before they become PNGs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
 
 GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
 SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggregate, or column if there is one)"
+COMPONENT = "which component to speak of: largest, all, or its number by size (1 is the largest)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
 
@@ -58,6 +60,10 @@ def weights_command(
     tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
     relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
     score_column: ScoreColumn_ = None,
+    component: Annotated[str, Option(metavar="NAME", help=COMPONENT)] = "largest",
+    component_of: Annotated[
+        str | None, Option(metavar="NODE", help="the component of this node instead", show_default=False)
+    ] = None,
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
     gamma: Gamma_ = None,
@@ -89,8 +95,11 @@ def weights_command(
     budget = chosen_budget(keep_prob, keep_ratio)
     check_count("q", q)
     check_count("desired_clusters", desired_clusters)
+    if component_of is not None and component != "largest":
+        raise TadropedgeError(f"give --component {component} or --component-of {component_of}, not both")
 
     from tadropedge.publish.label import run_label
+    from tadropedge.score_report.part import Part
     from tadropedge.score_report.terminal import page
     from tadropedge.score_report.write import FILES, write_all
     from tadropedge.scores.solve import settings_for, solve
@@ -115,11 +124,20 @@ def weights_command(
         if explain:
             _explain(read, score, settings, place, as_json)
             return
+        part = Part.chosen(read, component, component_of)
         with live_progress(as_json, kept="finished components are kept") as report:
             counted = partial(report, "edges scored")
             solved = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
+            spoken = part.of(solved)
+            if len(solved.eigenvalues) and not len(spoken.eigenvalues) and spoken.modes.any():
+                again = solve(spoken.graph, score, settings, cache_dir=out / "cache", device=place)
+                spoken = replace(spoken, eigenvalues=again.eigenvalues, solvers=again.solvers)
+            classes = None if found.contents is None else found.contents.labels
             run = run_label(place, command_line())
-            summary = write_all(solved, name, out, gamma=gamma, draw=figures, run=run, report=report, **budget)
+            summary = write_all(
+                solved, name, out, gamma=gamma, part=part, spoken=spoken, classes=classes, draw=figures, run=run,
+                report=report, **budget,
+            )  # fmt: skip
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])
 

@@ -23,8 +23,8 @@ CRITICAL = LinearSegmentedColormap.from_list("critical", ["#e69f00", "#d55e00", 
 
 
 @rendered
-def spectrum(scored: Scored, name: str) -> tuple[Figure, str]:
-    """The lowest eigenvalues of the largest component, with the gap above the chosen q."""
+def spectrum(scored: Scored, name: str, where: str = "the largest component") -> tuple[Figure, str]:
+    """The lowest eigenvalues of a component, with the gap above the chosen q."""
     values, chosen = scored.eigenvalues, scored.chosen
     figure = Figure(figsize=(WIDTH, 3.6))
     axis = figure.subplots()
@@ -45,7 +45,7 @@ def spectrum(scored: Scored, name: str) -> tuple[Figure, str]:
     axis.set_ylim(0, 1.08 * float(values.max()) or 1.0)
     figure.legend(loc="outside lower center", ncols=2, handletextpad=0.2)
     nodes = scored.graph.components.largest
-    return figure, f"{name}: lowest eigenvalues of the largest component ({nodes:,} nodes)"
+    return figure, f"{name}: lowest eigenvalues of {where} ({nodes:,} nodes)"
 
 
 @rendered

@@ -14,6 +14,7 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.method import SENSITIVITY
 from tadropedge.registry import STRATEGIES
+from tadropedge.score_report.part import Part
 from tadropedge.scores.solve import Scored
 from tadropedge.strategies import auto_gamma, keep_probabilities
 
@@ -58,10 +59,22 @@ def probabilities(
 
 
 def summary(
-    scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor], budget: Mapping[str, float]
+    scored: Scored,
+    name: str,
+    gamma: float,
+    keep: Mapping[str, Tensor],
+    budget: Mapping[str, float],
+    *,
+    part: Part | None = None,
+    spoken: Scored | None = None,
 ) -> dict[str, Any]:
-    """Everything but the run, ready for JSON; ``budget`` is ``keep_prob`` or ``keep_ratio``."""
+    """Everything but the run, ready for JSON; ``budget`` is ``keep_prob`` or ``keep_ratio``.
+
+    Strategies are those of the whole graph, on which networks train; scores, γ and the most critical edges are those of
+    the ``part`` that the report speaks of, where ``spoken`` was found.
+    """
     graph, components = scored.graph, scored.graph.components
+    spoken = scored if spoken is None else spoken
     return {
         "graph": {
             "name": name,
@@ -75,18 +88,32 @@ def summary(
                 "isolated_nodes": components.num_isolated,
             },
         },
+        **({} if part is None else {"part": _part(scored, spoken, part, gamma)}),
         "weights": {
             "kind": scored.score,
-            **_distribution(scored.values, gamma),
+            **_distribution(spoken.values, gamma),
             **{name: value for name, value in scored.settings.items() if isinstance(value, PLAIN)},
-            **(_spectrum(scored) if len(scored.eigenvalues) else {}),
+            **(_spectrum(scored, spoken) if len(spoken.eigenvalues) else {}),
         },
         **budget,
         "strategies": {
             strategy: {"kept": float(prob.mean()), "protected": float((prob > PROTECTED).double().mean())}
             for strategy, prob in keep.items()
         },
-        "most_critical": most_critical(scored),
+        "most_critical": most_critical(spoken),
+    }
+
+
+def _part(scored: Scored, spoken: Scored, part: Part, gamma: float) -> dict[str, Any]:
+    """What the report speaks of, and how much of what it calls critical lies elsewhere."""
+    reach = int((scored.values >= gamma).sum()) - int((spoken.values >= gamma).sum())
+    return {
+        "component": part.rank,
+        "words": part.words,
+        "nodes": spoken.graph.num_nodes,
+        "edges": spoken.graph.num_edges,
+        "critical_elsewhere": reach,
+        "knee_of_all": auto_gamma(scored.values),
     }
 
 
@@ -105,9 +132,9 @@ def _distribution(scores: Tensor, gamma: float) -> dict[str, Any]:
     }
 
 
-def _spectrum(scored: Scored) -> dict[str, Any]:
-    """The largest component's eigenvalues, and the number of modes over all components."""
-    values, chosen = scored.eigenvalues.tolist(), scored.chosen
+def _spectrum(scored: Scored, spoken: Scored) -> dict[str, Any]:
+    """The eigenvalues of the component that is spoken of, or of the largest; the number of modes over all of them."""
+    values, chosen = spoken.eigenvalues.tolist(), spoken.chosen
     own = scored.modes[scored.modes > 0]
     return {
         "solved_by": scored.solvers,
@@ -120,10 +147,10 @@ def _spectrum(scored: Scored) -> dict[str, Any]:
     }
 
 
-def most_critical(scored: Scored) -> list[dict[str, Any]]:
+def most_critical(scored: Scored, shown: int = SHOWN) -> list[dict[str, Any]]:
     """The edges of largest score, by the user's own names."""
     called = names(scored.graph)
-    order = torch.argsort(scored.values, descending=True, stable=True)[:SHOWN]
+    order = torch.argsort(scored.values, descending=True, stable=True)[:shown]
     ends, values = scored.graph.pairs[:, order].tolist(), scored.values[order].tolist()
     return [
         {"source": called[low], "target": called[high], "weight": value}

@@ -13,7 +13,7 @@ from rich.text import Text
 from tadropedge.memory import size
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import terminal_table
-from tadropedge.publish.wording import short, span
+from tadropedge.publish.wording import counted, short, span
 from tadropedge.score_report.summary import label
 from tadropedge.spectrum import Step
 
@@ -30,7 +30,7 @@ def page(summary: Mapping[str, Any]) -> Group:
     ]
     columns = ("strategy", "kept on average", "protected (kept > 99 %)")
     budget = "keep_prob" if "keep_prob" in summary else "keep_ratio"
-    strategies = terminal_table(Table(f"at {budget} {summary[budget]:g}", columns, shares))
+    strategies = terminal_table(Table(f"the whole graph at {budget} {summary[budget]:g}", columns, shares))
     edges = [
         (short(str(edge["source"]), 30), short(str(edge["target"]), 30), f"{edge['weight']:.6g}")
         for edge in summary["most_critical"]
@@ -45,22 +45,30 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "graph", f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} edges"
     isolated = f", {parts['isolated_nodes']:,} isolated nodes" if parts["isolated_nodes"] else ""
     yield "components", f"{parts['count']:,}: {parts['smallest']:,} to {parts['largest']:,} nodes{isolated}"
+    part = summary.get("part")
+    if part is not None and part["edges"] < graph["edges"]:
+        size_words = f"{part['nodes']:,} nodes, {part['edges']:,} edges"
+        yield "looked at", f"{part['words']}: {size_words} (--component chooses another, or all)"
     if "eigenvalues" in weights:
-        yield from _modes(weights)
+        number = None if part is None else part["component"]
+        yield from _modes(weights, "the largest component" if number in (None, 1) else f"component {number:,}")
     else:
         yield "score", f"{label(weights['kind'])}, sum {weights['sum']:.6g}"
     yield "quantiles", ", ".join(f"{float(q):.0%} {value:.2g}" for q, value in weights["quantiles"].items())
     yield "ties", f"{weights['ties']:.1%} of the edges share their score with another; {weights['zeros']:.1%} are zero"
     given = "the knee" if weights["gamma"] == weights["knee"] else f"the knee is {weights['knee']:.4g}"
-    yield "γ", f"{weights['gamma']:.4g} ({given}): {weights['critical_edges']:,} critical edges"
+    yield "γ", f"{weights['gamma']:.4g} ({given}): {counted(weights['critical_edges'], 'critical edge')}"
+    if part is not None and part["critical_elsewhere"]:
+        elsewhere = counted(part["critical_elsewhere"], "edge")
+        yield "", f"{elsewhere} of other components would reach it; they are not counted, and scores differ in scale"
 
 
-def _modes(weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _modes(weights: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
     yield "score", f"aggregate resistance, {weights['laplacian']} Laplacian"
     values = ", ".join(f"{value:.4g}" for value in weights["eigenvalues"])
-    yield "eigenvalues", f"{values} (the lowest of the largest component)"
+    yield "eigenvalues", f"{values} (the lowest of {where})"
     gap = "" if weights["gap"] is None else f", gap {weights['gap']:.4g}"
-    yield "chosen q", f"{weights['chosen_q']} in the largest component{gap}"
+    yield "chosen q", f"{weights['chosen_q']} in {where}{gap}"
     if len(weights["modes"]) > 1:
         yield "", "modes: " + ", ".join(f"{count} in {many:,}" for count, many in weights["modes"].items())
     if weights["widened"]:

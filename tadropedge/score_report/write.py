@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from tadropedge.atomic import atomic, write_atomic
@@ -21,7 +22,8 @@ from tadropedge.method import rules
 from tadropedge.publish.tables import csv_lines
 from tadropedge.score_report import figures
 from tadropedge.score_report.layout import layout
-from tadropedge.score_report.page import render
+from tadropedge.score_report.page import Shown, render
+from tadropedge.score_report.part import Part, ranks
 from tadropedge.score_report.summary import names, probabilities, summary
 from tadropedge.scores.solve import Scored
 from tadropedge.strategies import auto_gamma
@@ -45,26 +47,35 @@ def write_all(
     keep_prob: float = 0.7,
     keep_ratio: float | None = None,
     gamma: float | None = None,
+    part: Part | None = None,
+    spoken: Scored | None = None,
+    classes: Tensor | None = None,
     draw: bool = True,
     run: Mapping[str, Any] | None = None,
     report: Report = lambda *_: None,
 ) -> dict[str, Any]:
     """Write scores, pictures and page to ``folder``, then ``summary.json``; return the summary.
 
-    With ``keep_ratio``, strategies are shown at this share of kept edges instead of ``keep_prob``.
+    With ``keep_ratio``, strategies are shown at this share of kept edges instead of ``keep_prob``. Summary and pictures
+    speak of one ``part`` of the graph, by default its largest component, with what was found there, ``spoken``; the
+    scores that are written are those of all edges. ``classes [N]`` colour the nodes of the page.
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
-    gamma = auto_gamma(scored.values) if gamma is None else gamma
+    part = Part.chosen(scored.graph) if part is None else part
+    spoken = part.of(scored) if spoken is None else spoken
+    knee = auto_gamma(scored.values) if gamma is None else gamma  # of all edges: what a strategy looks at in training
     budget = {"keep_prob": keep_prob} if keep_ratio is None else {"keep_ratio": keep_ratio}
-    keep, unreached = probabilities(scored, gamma, **budget)
-    found = summary(scored, name, gamma, keep, budget)
+    keep, unreached = probabilities(scored, knee, **budget)
+    own = auto_gamma(spoken.values) if gamma is None else gamma
+    found = summary(scored, name, own, keep, budget, part=part, spoken=spoken)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy in rules()}
-    pictures, left_out = _pictures(scored, name, gamma, adaptive) if draw else ({}, [])
+    shown = Shown(scored=scored, part=part, spoken=spoken, gamma=gamma, keep=adaptive, classes=classes)
+    pictures, left_out = _pictures(shown, name) if draw else ({}, [])
     found["left_out"] = unreached + left_out
     files: dict[str, Write] = {
         "weights.csv": lambda path: write_csv(path, scored, adaptive),
-        "weights.npz": lambda path: write_npz(path, scored, gamma),
+        "weights.npz": lambda path: write_npz(path, scored, knee),
         **pictures,
     }
     for done, (file, write) in enumerate(files.items()):
@@ -80,18 +91,22 @@ def write_all(
     return found
 
 
-def _pictures(
-    scored: Scored, name: str, gamma: float, keep: Mapping[str, Tensor]
-) -> tuple[dict[str, Write], list[str]]:
+def _pictures(shown: Shown, name: str) -> tuple[dict[str, Write], list[str]]:
     """What is drawn, and for each thing that is not a line that says why."""
-    left_out, drawn = reasons(scored.graph), dict[str, Write]()
-    if len(scored.eigenvalues):
-        drawn["spectrum.png"] = lambda path: write_atomic(path, figures.spectrum(scored, name))
-    drawn["distribution.png"] = lambda path: write_atomic(path, figures.distribution(scored, name, gamma))
+    spoken, gamma = shown.spoken, shown.own_gamma
+    drawn = dict[str, Write]()
+    if len(spoken.eigenvalues):
+        where = "the largest component" if shown.part.rank in (None, 1) else f"component {shown.part.rank:,}"
+        drawn["spectrum.png"] = lambda path: write_atomic(path, figures.spectrum(spoken, name, where))
+    drawn["distribution.png"] = lambda path: write_atomic(path, figures.distribution(spoken, name, gamma))
+    # The page shows every component and lets the reader choose, unless they are too many to draw.
+    whole = shown if "graph.html" not in reasons(shown.scored.graph) else shown.alone()
+    left_out = reasons(spoken.graph)
     if len(left_out) < 2:
-        places = layout(scored.graph)
-        drawn["graph.png"] = lambda path: write_atomic(path, figures.picture(scored, name, gamma, places))
-        drawn["graph.html"] = lambda path: write_atomic(path, render(scored, name, gamma, keep, places).encode())
+        places = layout(whole.scored.graph)
+        inside = places[whole.part.nodes]
+        drawn["graph.png"] = lambda path: write_atomic(path, figures.picture(spoken, name, gamma, inside))
+        drawn["graph.html"] = lambda path: write_atomic(path, render(whole, name, places).encode())
     return {file: made for file, made in drawn.items() if file not in left_out}, list(left_out.values())
 
 
@@ -111,13 +126,17 @@ def reasons(graph: Graph) -> dict[str, str]:
 
 
 def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
-    """One line per edge: its ends by the user's own names, its weight, the probability of keeping it.
+    """One line per edge: its ends by the user's own names, its weight, the probability of keeping it, its component.
+
+    Components are numbered by size: 1 is the largest.
 
     Words are quoted, so that every name comes back as it was; numbers have all their digits.
     """
-    called, columns = names(scored.graph), [scored.values, *keep.values()]
+    component = torch.from_numpy(ranks(scored.graph))[scored.graph.pairs[0]]
+    called, columns = names(scored.graph), [scored.values, *keep.values(), component]
     with atomic(path) as stream:
-        stream.write(csv_lines([("source", "target", "weight", *(f"keep_{name}" for name in keep))], quoted=True))
+        head = ("source", "target", "weight", *(f"keep_{name}" for name in keep), "component")
+        stream.write(csv_lines([head], quoted=True))
         for first in range(0, scored.graph.num_edges, LINES):
             some = slice(first, first + LINES)
             ends = ([called[node] for node in end] for end in scored.graph.pairs[:, some].tolist())
@@ -129,8 +148,9 @@ def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
 def write_npz(path: Path, scored: Scored, gamma: float) -> Path:
     """Plain arrays, read without unpickling.
 
-    ``pairs [2, M]``, ``weight [M]``, ``gamma``, ``component [N]``, ``modes [C]``, ``widened [C]``, ``eigenvalues`` of
-    the largest component; ``node_ids [N]`` where the nodes have names, ``edge_weight [M]`` where edges have weights.
+    ``pairs [2, M]``, ``weight [M]``, ``gamma`` (the knee of all edges, unless it was given), ``component [N]``,
+    ``modes [C]``, ``widened [C]``, ``eigenvalues`` of the largest component; ``node_ids [N]`` where the nodes have
+    names, ``edge_weight [M]`` where edges have weights.
     """
     graph = scored.graph
     arrays: dict[str, Any] = {
