@@ -108,7 +108,7 @@ def torture() -> str:
     rows = body("torture.json", "{tries}", "{tried:,}", "{behaved:,}")
     run, commits = load("torture.json")["run"], dict.fromkeys(row["commit"] for row in load("torture.json")["rows"])
     place = f"commit {', '.join(commits)}, {run['machine']}, torch {run['versions']['torch']}"
-    note = f"[torture.json](results/benchmarks/torture.json), by `make torture`: {place}"
+    note = f"[torture.json](../results/benchmarks/torture.json), by `make torture`: {place}"
     return page(("attack", "tried", "behaved"), rows, (0,), [note])
 
 
@@ -189,7 +189,7 @@ def competitors() -> str:
     run = content["run"]["table2"]
     commits = ", ".join(dict.fromkeys(one for row in rows.values() for one in row["commit"].split(", ")))
     machine = run["trained_on"][0].partition(";")[0]
-    notes = [f"[results/paper](results/paper): commits {commits}, {machine}; {run['settings']}"]
+    notes = [f"[results/paper](../results/paper): commits {commits}, {machine}; {run['settings']}"]
     return page(["method", *datasets], lines, (0,), notes)
 
 
@@ -543,11 +543,10 @@ PLACES = {
     "README.md": {
         "cora": cora,
         "claims": claims,
-        "competitors": competitors,
-        "training": training,
-        "torture": torture,
     },
+    "docs/robustness.md": {"torture": torture},
     "docs/speed.md": {
+        "training": training,
         "sampling": sampling,
         "kept edges": kept_edges,
         "forests": forests,
@@ -560,7 +559,7 @@ PLACES = {
     "docs/method.md": {"accuracy": accuracy, "unbiased": unbiased},
     "docs/sparsify.md": {"sparsify": sparsifiers},
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
-    "docs/reproduction.md": {"spaces": spaces},
+    "docs/reproduction.md": {"spaces": spaces, "competitors": competitors},
     "docs/statistics.md": {"false-alarms": false_alarms, "power": power, "procedure": procedure, "findable": findable},
     "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},
 }

@@ -1,5 +1,6 @@
 """What is shipped: the source distribution without the results, and extras that have code behind them."""
 
+import re
 import tarfile
 from pathlib import Path
 
@@ -33,6 +34,25 @@ def test_the_source_distribution_is_small_and_whole(sdist):
     assert {"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "tests/test_build.py"} <= inside
 
 
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def test_links_of_the_readme_work_here_and_on_a_package_index(sdist):
+    here = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [link for link in here if "://" not in link and not (ROOT / link.partition("#")[0]).exists()] == []
+    with tarfile.open(sdist) as archive:
+        name = next(name for name in archive.getnames() if name.endswith("/PKG-INFO"))
+        stream = archive.extractfile(name)
+        assert stream is not None
+        head, _, page = stream.read().decode().partition("\n\n")
+    there = LINK.findall(page)
+    assert len(there) == len(here)
+    assert all(link.startswith("https://") for link in there)
+    assert any(link.startswith("https://raw.githubusercontent.com/") and link.endswith(".png") for link in there)
+    for said in ("Project-URL: Source, ", "Project-URL: Documentation, ", "Classifier: Typing :: Typed"):
+        assert said in head
+
+
 def test_what_the_source_distribution_is_told_to_hold_is_there_and_small(tmp_path):
     listed = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
     assert "results" not in listed
@@ -49,4 +69,4 @@ def test_the_version_is_written_once_in_each_place():
 
 
 def test_every_extra_has_code_behind_it():
-    assert set(PROJECT["project"]["optional-dependencies"]) == {"lab", "dev"}
+    assert set(PROJECT["project"]["optional-dependencies"]) == {"lab", "docs", "dev"}
