@@ -10,9 +10,11 @@ the options that line has, and ends with the question that matters: does it help
 # A model and a loop
 # ------------------
 #
-# The data is a graph of four clusters with noisy features and five labels per class. It comes with the package; put your
-# own ``Data`` in its place. PyTorch Geometric lists both directions of every edge, so ``edge_index`` has two arcs per
-# edge.
+# The data is a graph of four clusters with noisy features and five labels per class. It comes with the package; put
+# your own ``Data`` in its place. PyTorch Geometric lists both directions of every edge, so ``edge_index`` has two
+# arcs per edge.
+
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import torch
@@ -77,9 +79,9 @@ print(f"one training without dropping: {train(nn.Identity(), seed=0):.1%} of the
 # Add the line
 # ------------
 #
-# ``TADropEdge`` is a module. It scores the edges of a graph when it first sees it, and each call in training mode then
-# returns another subgraph; in ``eval()`` it returns what it was given. Here edges of nodes that have few of them are
-# kept first, and 70 % of all edges are kept on average.
+# ``TADropEdge`` is a module. It scores the edges of a graph when it first sees it, and each call in training mode
+# then returns another subgraph; in ``eval()`` it returns what it was given. Here edges of nodes that have few of them
+# are kept first, and 70 % of all edges are kept on average.
 
 drop = TADropEdge(score="degree", strategy="proportional", keep_ratio=0.7, seed=0)
 print("arcs in the graph:", data.num_edges)
@@ -108,7 +110,7 @@ axis.invert_yaxis()
 for name, values in accuracy.items():
     change = (values - accuracy["not dropping"]) * 100
     spread = change.std() / len(seeds) ** 0.5
-    print(f"{name:13} {values.mean():.1%}, against not dropping {change.mean():+.1f} points, standard error {spread:.1f}")
+    print(f"{name:13} {values.mean():.1%}, difference {change.mean():+.1f} points, standard error {spread:.1f}")
 
 # %%
 # This is still one split with settings that nobody tuned, and the same seed does not make two trainings alike once
@@ -117,8 +119,8 @@ for name, values in accuracy.items():
 # Options of the line
 # -------------------
 #
-# **One subgraph per layer.** Every call draws anew, so a model that calls ``drop`` in each layer has a subgraph of its own
-# in each layer. Arcs come back with the mask over all arcs.
+# **One subgraph per layer.** Every call draws anew, so a model that calls ``drop`` in each layer has a subgraph of
+# its own in each layer. Arcs come back with the mask over all arcs.
 
 
 class PerLayer(GCN):
@@ -137,11 +139,11 @@ model = PerLayer(data.num_features, 4, drop=TADropEdge(keep_prob=0.7))
 print(model(data.x, data.edge_index).shape, "after epoch", int(model.drop.epoch))
 
 # %%
-# The epoch is a buffer of the model, so a checkpoint holds it, and training goes on with the subgraphs that would have
-# come next.
+# The epoch is a buffer of the model, so a checkpoint holds it, and training goes on with the subgraphs that would
+# have come next.
 #
-# **Connected subgraphs.** At a small budget subgraphs fall apart. With ``connected=True`` each contains a spanning forest,
-# at the same expected number of edges.
+# **Connected subgraphs.** At a small budget subgraphs fall apart. With ``connected=True`` each contains a spanning
+# forest, at the same expected number of edges.
 
 
 def pieces(thin):
@@ -156,8 +158,8 @@ for connected in (False, True):
 print("the whole graph has", pieces(data), "component(s)")
 
 # %%
-# **Unbiased.** Kept edges get the weight 1 / p, so that the weighted adjacency matrix is right on average, as in inverted
-# dropout. Your model must use the weights, as ``GCNConv`` does.
+# **Unbiased.** Kept edges get the weight 1 / p, so that the weighted adjacency matrix is right on average, as in
+# inverted dropout. Your model must use the weights, as ``GCNConv`` does.
 
 drop = TADropEdge(score="degree", strategy="proportional", keep_ratio=0.7, unbiased=True)
 thin = drop(data)
@@ -171,19 +173,20 @@ print(f"mean total weight {total:.0f}, arcs in the whole graph {data.num_edges}"
 # Does it help?
 # -------------
 #
-# ``tde.compare`` takes your model as it is. It tunes learning rate, weight decay, dropout and budget for every method alike,
-# on splits that are not those it judges by, and compares pairs of trainings. The sizes below are far too small; they only
-# make this page quick to build.
+# ``tde.compare`` takes your model as it is. It tunes learning rate, weight decay, dropout and budget for every method
+# alike, on splits that are not those it judges by, and compares pairs of trainings. The sizes below are far too
+# small; they only make this page quick to build.
 
 found = tde.compare(
     data, ["degree-proportional"], GCN, split="random", per_class=5,
     trials=2, choose_splits=1, seeds=3, epochs=30, progress=False,
 )  # fmt: skip
-print(found.advice.words)
+print(fill(found.advice.words, 100))
 
 # %%
-# The advice says so itself: so few seeds can decide nothing. For an answer leave the sizes at their defaults (30 trials on
-# 3 splits, 20 seeds, 400 epochs), and give a folder, in which the report is written and an interrupted run is resumed:
+# The advice says so itself: so few seeds can decide nothing. For an answer leave the sizes at their defaults (30
+# trials on 3 splits, 20 seeds, 400 epochs), and give a folder, in which the report is written and an interrupted run
+# is resumed:
 #
 # .. code-block:: python
 #

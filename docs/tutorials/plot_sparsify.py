@@ -10,9 +10,10 @@ This tutorial makes three, reads their certificates, compares their spectra with
 # Fewer edges, larger weights
 # ---------------------------
 #
-# Edge m is kept with probability p, which grows with its score, and a kept edge has the weight 1 / p. So the Laplacian is
-# right on average, whatever the score. Here a quarter of the edges is kept by effective resistance, by degree, and with all
-# edges alike. The graph is made of dense blocks and of a chain that hangs on them, in which every edge is a bridge.
+# Edge m is kept with probability p, which grows with its score, and a kept edge has the weight 1 / p. So the
+# Laplacian is right on average, whatever the score. Here a quarter of the edges is kept by effective resistance, by
+# degree, and with all edges alike. The graph is made of dense blocks and of a chain that hangs on them, in which
+# every edge is a bridge.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +39,8 @@ for score, thin in sparse.items():
 # The certificate
 # ---------------
 #
-# Each result is measured against the whole graph. All quotients xᵀL'x / xᵀLx lie between λ_min and λ_max: by these factors
-# cuts, resistances and solutions of Laplacian systems may differ. λ_min is 0 where a component fell apart.
+# Each result is measured against the whole graph. All quotients xᵀL'x / xᵀLx lie between λ_min and λ_max: by these
+# factors cuts, resistances and solutions of Laplacian systems may differ. λ_min is 0 where a component fell apart.
 
 for score, thin in sparse.items():
     found = thin.certificate
@@ -49,8 +50,8 @@ for score, thin in sparse.items():
     )
 
 # %%
-# Effective resistance gives a bridge the probability 1 as soon as the budget allows, because nothing replaces it. With all
-# edges alike, three of four edges of the chain are lost.
+# A bridge has the largest effective resistance that there is, so it is the first to be kept for certain. With all
+# edges alike, each edge of the chain is lost with a chance of three quarters.
 
 for score, thin in sparse.items():
     kept = sum(pair[1] >= size for pair in thin.pairs.T.tolist())
@@ -90,8 +91,10 @@ low.legend()
 # -------------------------
 #
 # A sparsifier is a ``Graph`` that every function of the package takes. For PyTorch Geometric its arcs have an
-# ``edge_weight``. Here a GCN is trained on the blocks (without the chain), sparsified to a quarter, and judged on the
-# whole graph; beside it one that was trained on the whole graph.
+# ``edge_weight``. Here a GCN is trained on sparsified blocks (without the chain, and with features that say little)
+# and judged on the whole graph, beside one that was trained on the whole graph.
+
+data = load_clusters(seed=0, nodes=80, inside=0.3, between=0.06, noise=2.0)
 
 
 def arcs(graph):
@@ -133,8 +136,8 @@ for name in ("whole graph", *scores):
     print(f"{name:11} {edges:5.0f} edges: {values.mean():.1%} ± {values.std():.1%} of the test nodes (5 seeds)")
 
 # %%
-# Five seeds on one split do not rank the scores. They show that the training works; whether it is worth it on your graph is
-# again a question for :doc:`plot_does_it_help`.
+# Five seeds on one split do not rank the scores. What a quarter of the edges costs on your graph is a question like
+# that of :doc:`plot_does_it_help`.
 #
 # The same on the command line
 # ----------------------------
@@ -143,5 +146,5 @@ for name in ("whole graph", *scores):
 #
 #    $ tadropedge sparsify friends.tsv --score effective --keep-ratio 0.25 --out friends-sparse
 #
-# writes the edges by your own names, an ``.npz``, a PyTorch Geometric ``Data`` and the certificate. :doc:`/sparsify` says
-# what to expect on larger graphs: a budget above the spanning forest is no promise of connection.
+# writes the edges by your own names, an ``.npz``, a PyTorch Geometric ``Data`` and the certificate. :doc:`/sparsify`
+# says what to expect on larger graphs: a budget above the spanning forest is no promise of connection.

@@ -10,8 +10,8 @@ scores the karate club in three ways, looks at the eigenvectors behind one of th
 # Three scores
 # ------------
 #
-# ``Graph`` is undirected and lists every edge once. A score is a function from a graph to one number per edge, and high
-# means keep.
+# ``Graph`` is undirected and lists every edge once. A score is a function from a graph to one number per edge, and
+# high means keep.
 
 import os
 import subprocess
@@ -42,7 +42,8 @@ for name, values in scores.items():
     print(f"{name:9}", ", ".join(f"{u}–{v} ({values[m]:.2f})" for m in top for u, v in [graph.pairs[:, m].tolist()]))
 
 # %%
-# The picture: thin and pale edges are replaceable, thick and dark ones are not. Nodes have the colour of their community.
+# The picture: thin and pale edges are replaceable, thick and dark ones are not. Nodes have the colour of their
+# community.
 
 network = nx.Graph(graph.pairs.T.tolist())
 place = nx.spring_layout(network, seed=3, iterations=200)
@@ -70,8 +71,8 @@ for axis, (name, values) in zip(axes, scores.items(), strict=True):
 figure.colorbar(lines, ax=axes, shrink=0.8, label="score / largest score")
 
 # %%
-# Are they the same? Rank correlation says how alike two scores order the edges, and the share between communities says
-# what the ten highest have in common.
+# Are they the same? Rank correlation says how alike two scores order the edges, and the share between communities
+# says what the ten highest have in common.
 
 between = community[graph.pairs[0]] != community[graph.pairs[1]]
 print(f"{between.float().mean():.0%} of all edges run between communities")
@@ -88,9 +89,9 @@ for name, values in scores.items():
 # Behind aggregate resistance: eigenvectors
 # -----------------------------------------
 #
-# The lowest eigenvectors of the Laplacian are nearly constant inside a cluster and jump between clusters. The score of an
-# edge is the sum over these modes of (difference of its ends)². So an edge scores high where the modes jump. They need not
-# jump where the communities of a sociologist end.
+# The lowest eigenvectors of the Laplacian are nearly constant inside a cluster and jump between clusters. The score
+# of an edge is the sum over these modes of (difference of its ends)². So an edge scores high where the modes jump,
+# which need not be where labels change: a mode may also set a single node apart.
 
 (modes,) = cluster_subspaces(graph, Clusters(q=4))
 vectors = torch.from_numpy(modes.vectors[0][modes.block.nodes[0].argsort()])  # [N, 4], in the order of the nodes
@@ -103,8 +104,9 @@ for number, axis in enumerate(axes, start=1):
     limit = values.abs().max()
     nx.draw_networkx_edges(network, place, edge_color="#bbbbbb", ax=axis)
     nx.draw_networkx_nodes(
-        network, place, nodelist=order, node_size=60, node_color=values, cmap="coolwarm", vmin=-limit, vmax=limit, ax=axis
-    )
+        network, place, nodelist=order, node_size=60, node_color=values,
+        cmap="coolwarm", vmin=-limit, vmax=limit, ax=axis,
+    )  # fmt: skip
     axis.set_title(f"eigenvector {number}, eigenvalue {modes.values[0][number]:.2f}")
     axis.set_axis_off()
 
@@ -122,8 +124,8 @@ for name, settings in (("aggregate", {"q": 4}), ("effective", {}), ("degree", {}
 # Bridges
 # -------
 #
-# A bridge is an edge whose removal disconnects its ends. In an unweighted graph these are exactly the edges of effective
-# resistance 1, because no current has another way.
+# A bridge is an edge whose removal disconnects its ends. In an unweighted graph these are exactly the edges of
+# effective resistance 1, because no current has another way.
 
 found = bridges(graph)
 print("bridges:", graph.pairs[:, found].T.tolist())
@@ -133,30 +135,34 @@ print("the same by resistance:", graph.pairs[:, (scores["effective"] - 1).abs() 
 # From scores to subgraphs
 # ------------------------
 #
-# A rule turns scores into keep probabilities. At a budget of 60 % of the edges, how often does a subgraph stay in one piece?
+# A rule turns scores into keep probabilities. At a budget of 60 % of the edges, how often does a subgraph stay in one
+# piece?
 
 
 def whole(keep):
     return tde.Graph.from_edge_index(graph.pairs[:, keep], num_nodes=graph.num_nodes).components.count == 1
 
 
-masks = {
-    name: tde.sample_edges(tde.keep_probabilities(values, keep_ratio=0.6, strategy="proportional"), seed=list(range(300)))
-    for name, values in scores.items()
+prob = {
+    name: tde.keep_probabilities(values, keep_ratio=0.6, strategy="proportional") for name, values in scores.items()
 }
-even = torch.full((graph.num_edges,), 0.6, dtype=torch.float64)
-masks["all alike"] = tde.sample_edges(even, seed=list(range(300)))
-masks["all alike, connected"] = tde.sample_edges(even, seed=list(range(300)), connected=graph)
+prob["all alike"] = torch.full((graph.num_edges,), 0.6, dtype=torch.float64)
+draws = list(range(300))
+masks = {name: tde.sample_edges(values, seed=draws) for name, values in prob.items()}
+masks["all alike, connected"] = tde.sample_edges(prob["all alike"], seed=draws, connected=graph)
 for name, keep in masks.items():
     share = sum(map(whole, keep)) / len(keep)
     print(f"{name:21} {keep.double().mean():.0%} kept, {share:.0%} of 300 subgraphs are connected")
 
 # %%
+# ``degree`` and ``effective`` protect nodes with few edges, which fall off first. ``aggregate`` spends its budget on
+# other edges, and ``connected=`` is the only one of these that promises anything: each mask contains a spanning tree.
+#
 # For your own graph: one command
 # -------------------------------
 #
-# ``tadropedge weights`` does all of this for a file of your own. It writes scores by your own node names, pictures and an
-# interactive page; here without the pictures:
+# ``tadropedge weights`` does all of this for a file of your own. It writes scores by your own node names, pictures
+# and an interactive page; here without the pictures:
 
 folder = tempfile.TemporaryDirectory()
 command = "tadropedge weights karate --q 4 --no-figures --out karate-weights"
