@@ -32,7 +32,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "names",  # those in docs/_ext, of our own
+    "cards",  # these are our own, in docs/_ext
+    "commands",
+    "names",
     "repository",
 ]
 exclude_patterns = ["_ext", "tutorials"]
