@@ -5,9 +5,9 @@
 ```
 ````
 
-A card says the formula, the cost, the source, what the method is good for, how it is written and what was measured. Formula,
-cost and source come from the docstring (its first line, and the items ``Cost:``, ``Source:``, ``Good for:``) or from
-``cards.toml``. An entry that lacks one of them is a warning, which fails the build.
+A card says the formula, the cost, the source, what the method is good for, how it is written and what was measured.
+Formula, cost and source come from the docstring (its first line, and the items ``Cost:``, ``Source:``, ``Good for:``)
+or from ``cards.toml``. An entry that lacks one of them is a warning, which fails the build.
 """
 
 from __future__ import annotations
@@ -153,11 +153,10 @@ def verdict(card: Card, found: Measured, address: str) -> list[str]:
     if found.studies:
         rows = [(f"`{one.method.name}`", f"[{one.data}]({address}/{one.folder})", *one.cells) for one in found.studies]
         columns = ("method", "measured on", "test accuracy (%)", *reference_names())
-        lines += markdown(columns, rows, (0, 1)) + [""]
+        lines += [*markdown(columns, rows, (0, 1)), ""]
     if found.verdicts:
         lines += [*(f"* {sentence}" for sentence in found.verdicts), ""]
-    seen = {one.method.name for one in found.studies} | set(re.findall(r"`([^`]+)` (?:in|on) ", " ".join(found.verdicts)))
-    rest = [name for name in written(card) if name not in seen] if card.kind == "score" else []
+    rest = [name for name in written(card) if name not in found.methods] if card.kind == "score" else []
     if not lines:
         return ["not measured"]
     return lines + ([f"Not measured: {', '.join(f'`{name}`' for name in rest)}."] if rest else [])

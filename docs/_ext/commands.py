@@ -40,7 +40,7 @@ def as_markdown(name: str, command: Any) -> str:
         else:
             lines += [cell(paragraph), ""]
     records = [one.get_help_record(context) for one in sorted(command.params, key=lambda one: one.opts[0][:1] == "-")]
-    rows = [(f"`{typed}`", cell(help)) for typed, help in filter(None, records)]
+    rows = [(f"`{typed}`", cell(meaning)) for typed, meaning in filter(None, records)]
     return "\n".join([*lines, *markdown(("argument or option", "meaning"), rows, (0, 1)), ""])
 
 

@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tadropedge.comparison.judging import KINDS, Against
+from tadropedge.comparison.paired import ALPHA
 from tadropedge.comparison.results import MethodRow, read_results
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 from tadropedge.publish.wording import percent, plus_minus, points
 
+Part = tuple[str, str]  # the kind of a part of a method and its name, such as ("score", "degree")
+
 RESULTS = Path(__file__).parents[2] / "results"
 REFERENCES = ("none", "dropedge", "budget")
+PAPER = {  # items of the reproduction, and what their rows are measured against
+    "table1": "the paper's Table 1, reproduced, against DropEdge tuned",
+    "table3": "the paper's Table 3, reproduced, against DropEdge tuned",
+    "accuracy-vs-p": "at fixed settings on Cora, against DropEdge at the same budget",
+    "inverse": "at fixed settings on the citation graphs, against DropEdge at the same budget",
+}
 OUTCOMES = {"is better than": "better", "is worse than": "worse", "cannot be told apart": "undecided"}
 
 
@@ -36,11 +45,15 @@ class Study:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of one thing: ``seconds`` and further ``verdicts`` are sentences, ``studies`` rows of a table."""
+    """What was measured of one thing: ``seconds`` and ``verdicts`` are sentences, ``studies`` rows of a table.
+
+    ``methods`` are the names of the methods that the verdicts and studies are about.
+    """
 
     seconds: list[str] = field(default_factory=list)
     studies: list[Study] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
+    methods: set[str] = field(default_factory=set)
 
 
 def files(root: Path = RESULTS) -> list[Path]:
@@ -61,20 +74,22 @@ def entries(file: Path, *keys: str) -> list[dict[str, Any]]:
 
 
 @cache
-def measured(root: Path = RESULTS) -> dict[tuple[str, str], Measured]:
+def measured(root: Path = RESULTS) -> dict[Part, Measured]:
     """What was measured, by the kind of a thing and its name, such as ``("score", "degree")``."""
-    found: dict[tuple[str, str], Measured] = defaultdict(Measured)
+    found: dict[Part, Measured] = defaultdict(Measured)
     for study in studies(root):
         for part in parts(study.method):
             found[part].studies.append(study)
+            found[part].methods.add(study.method.name)
     for part, sentence in _seconds(root / "benchmarks"):
         found[part].seconds.append(sentence)
-    for part, sentence in _verdicts(root):
+    for name, part, sentence in _verdicts(root):
         found[part].verdicts.append(sentence)
+        found[part].methods.add(name)
     return dict(found)
 
 
-def parts(method: Method) -> list[tuple[str, str]]:
+def parts(method: Method) -> list[Part]:
     """What a method consists of.
 
     >>> parts(Method.of("graphsage+inverse-degree-cdf:nested"))
@@ -125,7 +140,7 @@ def reference_names() -> list[str]:
     return [f"against {KINDS[kind]}" for kind in REFERENCES]
 
 
-def _seconds(folder: Path) -> Iterator[tuple[tuple[str, str], str]]:
+def _seconds(folder: Path) -> Iterator[tuple[Part, str]]:
     """What things cost, from the benchmarks."""
     for device in ("cpu", "cuda"):
         place = {"cpu": "on two cores", "cuda": "on a GPU"}[device]
@@ -144,59 +159,53 @@ def _seconds(folder: Path) -> Iterator[tuple[tuple[str, str], str]]:
             yield part, told if part[0] == "form" else f"{told}, {row['times_our_gcn']:.1f} times a GCN"
         for row in entries(folder / f"sampling-{device}.json", "sampling"):
             part = ("strategy", "uniform")
-            yield part, f"{row['milliseconds']:.2f} ms per draw on {row['graph']} {place} (PyG {row['pyg_milliseconds']:.2f})"
+            yield (
+                part,
+                f"{row['milliseconds']:.2f} ms per draw on {row['graph']} {place} (PyG {row['pyg_milliseconds']:.2f})",
+            )
         for row in entries(folder / f"forests-{device}.json", "forests"):
             for option in ("connected", "exact"):
                 times = f"{row[f'{option}_milliseconds']:.2f} ms per draw, {row['plain_milliseconds']:.2f} without"
                 yield ("option", option), f"{times}, on {row['graph']} {place}"
 
 
-def _verdicts(root: Path) -> Iterator[tuple[tuple[str, str], str]]:
-    """What came out elsewhere than in a comparison."""
-    yield from _table1(entries(root / "paper" / "results.json", "table1"))
-    yield from _table2(entries(root / "paper" / "results.json", "table2"))
-    yield from _noise(entries(root / "benchmarks" / "noise.json", "noise"))
-    rows = entries(root / "benchmarks" / "unbiased.json", "unbiased")
-    for row in rows:
-        yield (
-            ("option", "unbiased"),
-            f"{row['method']}, {row['normalization']}, {percent(row['keep_ratio'], 0)} % kept: the mean operator is off by "
-            f"{row['unbiased_bias']:.2f}, renormalised by {row['renormalised_bias']:.2f}",
-        )
+def _verdicts(root: Path) -> Iterator[tuple[str, Part, str]]:
+    """What came out elsewhere than in a comparison: the method, the part of it that this is about, a sentence."""
+    paper, benchmarks = root / "paper" / "results.json", root / "benchmarks"
+    for key, words in PAPER.items():
+        yield from _against_dropedge(entries(paper, key), words)
+    yield from _table2(entries(paper, "table2"))
+    yield from _noise(entries(benchmarks / "noise.json", "noise"))
+    for row in entries(benchmarks / "unbiased.json", "unbiased"):
+        told = f"{row['method']}, {row['normalization']}, {percent(row['keep_ratio'], 0)} % kept"
+        off = f"off by {row['unbiased_bias']:.2f}, renormalised by {row['renormalised_bias']:.2f}"
+        yield row["method"], ("option", "unbiased"), f"{told}: the mean operator is {off}"
 
 
-def _table1(rows: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
-    """How often each method beat DropEdge in the reproduction of the paper's Table 1."""
-
-    def outcome(row: dict[str, Any]) -> str | None:
-        said = (row["honest"] or {}).get("verdict") or ""
-        return next((word for mark, word in OUTCOMES.items() if mark in said), None)
-
-    counts = _counted(rows, lambda row: row["method"], outcome)
-    for name, count in counts.items():
-        method = _method(name)
-        for part in parts(method) if method is not None else []:
-            yield (
-                part,
-                f"`{name}` in the paper's Table 1, reproduced: better than DropEdge in {count['better']} of "
-                f"{count.total()} cells, worse in {count['worse']}, undecided in {count['undecided']}",
-            )
-
-
-def _counted(
-    rows: Iterable[dict[str, Any]],
-    key: Callable[[dict[str, Any]], str],
-    outcome: Callable[[dict[str, Any]], str | None],
-) -> dict[str, Counter[str]]:
+def _against_dropedge(rows: list[dict[str, Any]], words: str) -> Iterator[tuple[str, Part, str]]:
+    """How often each method was better or worse than DropEdge in an item of the reproduction."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
-        word = outcome(row)
-        if word is not None:
-            counts[key(row)][word] += 1
-    return dict(counts)
+        outcome = _outcome(row)
+        if outcome is not None:
+            counts[row["method"]][outcome] += 1
+    for name, count in counts.items():
+        method = _method(name)
+        said = f"better in {count['better']} of {count.total()} cases, worse in {count['worse']}"
+        for part in parts(method) if method is not None else []:
+            yield name, part, f"`{name}`, {words}: {said}, undecided in {count['undecided']}"
 
 
-def _table2(rows: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
+def _outcome(row: dict[str, Any]) -> str | None:
+    """The word for a row: of its sentence, or of the difference to DropEdge at the same budget."""
+    said = (row.get("honest") or {}).get("verdict") or ""
+    test = row.get("same_budget")
+    if test and test["p_value"] is not None:
+        return "undecided" if test["p_value"] > ALPHA else "better" if test["difference"] > 0 else "worse"
+    return next((word for mark, word in OUTCOMES.items() if mark in said), None)
+
+
+def _table2(rows: list[dict[str, Any]]) -> Iterator[tuple[str, Part, str]]:
     """The networks of the paper's Table 2 beside a GCN without dropping."""
     plain = {row["dataset"]: row for row in rows if row["row"] == "Original-GCN"}
     for row in rows:
@@ -205,7 +214,8 @@ def _table2(rows: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]
             continue
         base = plain.get(row["dataset"])
         beside = f", a GCN {_accuracy(base)}" if base and base is not row and base["honest_mean"] is not None else ""
-        yield ("network", network), f"{row['dataset']} (the paper's Table 2, reproduced): {_accuracy(row)} %{beside}"
+        told = f"{row['dataset']} (the paper's Table 2, reproduced): {_accuracy(row)} %{beside}"
+        yield row["method"], ("network", network), told
 
 
 def _network(row: dict[str, Any]) -> str | None:
@@ -220,17 +230,16 @@ def _accuracy(row: dict[str, Any]) -> str:
     return plus_minus(percent(row["honest_mean"], 1), row["honest_low"], row["honest_high"])
 
 
-def _noise(rows: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
+def _noise(rows: list[dict[str, Any]]) -> Iterator[tuple[str, Part, str]]:
     """How well a score finds random edges, and what dropping by it gained over DropEdge."""
     for row in rows:
         method = _method(row["method"])
         if method is None or method.score is None or row["variant"] != "plain":
             continue
-        yield (
-            ("score", method.score),
-            f"`{row['method']}` on {row['graph']} with as many random edges as true ones: it scores a random edge lower with "
-            f"a chance of {row['area']:.2f}; at half of all edges {row['gain']:+.1f} ± {row['gain_error']:.1f} points against DropEdge",
-        )
+        found = f"it scores a random edge lower with a chance of {row['area']:.2f}"
+        gain = f"{row['gain']:+.1f} ± {row['gain_error']:.1f} points against DropEdge".replace("-", "−")
+        told = f"`{row['method']}`, {row['graph']} with as many random edges as true ones: {found}"
+        yield row["method"], ("score", method.score), f"{told}; with half of all edges {gain}"
 
 
 def _time(seconds: float) -> str:

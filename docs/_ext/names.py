@@ -67,13 +67,17 @@ def names_in_the_package() -> frozenset[str]:
     found: set[str] = set()
     for file in Path(tadropedge.__file__).parent.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
-        found.update(name for pair in re.findall(r"^(?:class|def) (\w+)|^(\w+)(?:: [^\n]+)? = ", text, re.M) for name in pair)
+        found.update(
+            name for pair in re.findall(r"^(?:class|def) (\w+)|^(\w+)(?:: [^\n]+)? = ", text, re.M) for name in pair
+        )
         for imported in re.findall(r"^\s*(?:from [\w.]+ )?import (\([^)]*\)|[^\n]*)", text, re.MULTILINE):
             found.update(WORD.findall(imported))
     return frozenset(found - {"", "as", "tadropedge"})
 
 
-def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement) -> nodes.TextElement | None:
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement
+) -> nodes.TextElement | None:
     """The plain text of a reference to something that exists."""
     if node.get("refdomain") != "py":
         return None
@@ -93,10 +97,10 @@ def read_docstring(app: Sphinx, what: str, name: str, thing: Any, options: objec
 
 
 def escaped(line: str) -> str:
-    """A line whose marks outside of code mean themselves.
+    r"""A line whose marks outside of code mean themselves.
 
     >>> escaped("|x| of ``|x|`` and **settings")
-    '\\\\|x\\\\| of ``|x|`` and \\\\*\\\\*settings'
+    '\\|x\\| of ``|x|`` and \\*\\*settings'
     """
     pieces = CODE.split(line)
     for place in range(0, len(pieces), 2):

@@ -1,7 +1,7 @@
 """Links of a page that leave ``docs/`` lead to the repository on the site: one way of writing them works in both.
 
-``../results/paper`` becomes an address in the repository, and a script of ``tutorials/`` the page that the gallery makes
-of it. What does not exist is a warning, which fails the build.
+``../results/paper`` becomes an address in the repository, and a script of ``tutorials/`` the page that the gallery
+makes of it. What does not exist is a warning, which fails the build.
 """
 
 from __future__ import annotations
