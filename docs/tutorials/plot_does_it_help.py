@@ -2,9 +2,9 @@
 Does it help on my graph?
 =========================
 
-``tde.compare`` tunes every method alike, retrains what it chose on fresh splits, and tests the differences. This tutorial
-runs it at a size that is too small on purpose, and explains what comes back: references, intervals, p-values, power, and
-what more seeds buy.
+``tde.compare`` tunes every method alike, retrains what it chose on fresh splits, and tests the differences. This
+tutorial runs it at a size that is too small on purpose, and explains what comes back: references, intervals,
+p-values, power, and what more seeds buy.
 """
 
 # %%
@@ -83,8 +83,8 @@ show(small)
 # Power: what could this run have found?
 # --------------------------------------
 #
-# "Cannot be told apart" is not "is the same". Each test says how large a gain it would have found with a chance of 80
-# %, or that no gain could have been found with so few seeds.
+# "Cannot be told apart" is not "is the same". Each test says how large a gain it would have found with a chance of
+# 80 %, or that no gain could have been found with so few seeds.
 
 
 def power(found):

@@ -101,7 +101,7 @@ ways = {
 accuracy = {name: torch.tensor([train(make(seed), seed) for seed in seeds]) for name, make in ways.items()}
 
 figure, axis = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
-for place, (name, values) in enumerate(accuracy.items()):
+for place, values in enumerate(accuracy.values()):
     axis.plot(values * 100, torch.full_like(values, place), "o", alpha=0.6)
     axis.plot(values.mean() * 100, place, "k|", markersize=18)
 axis.set(yticks=range(len(ways)), yticklabels=list(ways), xlabel="test accuracy (%), one dot per seed; bars are means")
