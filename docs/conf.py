@@ -7,6 +7,8 @@ MkDocs would need the docstrings rewritten, and a notebook beside each script.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -28,11 +30,13 @@ version = release = tadropedge.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "names",  # those in docs/_ext, of our own
+    "cards",  # these are our own, in docs/_ext
+    "commands",
+    "names",
     "repository",
 ]
 exclude_patterns = ["_ext", "tutorials"]
@@ -84,3 +88,16 @@ html_theme_options = {
     "source_directory": "docs/",
 }
 copybutton_exclude = ".linenos, .gp, .go"  # what a prompt precedes is copied, without the prompt and the output
+
+
+def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
+    """Where the source of a documented name is in the repository."""
+    thing = importlib.import_module(info["module"])
+    try:
+        for part in info["fullname"].split("."):
+            thing = getattr(thing, part)
+        file = Path(inspect.getsourcefile(inspect.unwrap(thing))).relative_to(HERE.parent)
+        lines, first = inspect.getsourcelines(thing)
+    except (AttributeError, TypeError, ValueError, OSError):  # a value, a field, or something of another package
+        return None
+    return f"{repository_url}/blob/{repository_branch}/{file}#L{first}-L{first + len(lines) - 1}"

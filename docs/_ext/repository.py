@@ -1,7 +1,7 @@
 """Links of a page that leave ``docs/`` lead to the repository on the site: one way of writing them works in both.
 
-``../results/paper`` becomes an address in the repository, and a script of ``tutorials/`` the page that the gallery makes
-of it. What does not exist is a warning, which fails the build.
+``../results/paper`` becomes an address in the repository, and a script of ``tutorials/`` the page that the gallery
+makes of it. What does not exist is a warning, which fails the build.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sphinx.util import logging
 
 LINK = re.compile(r"(?<!!)(\[(?:[^\[\]]|\[[^\[\]]*\])*\])\(([^()\s:#]+)(#[^()\s]*)?\)")
 FENCE = re.compile(r"^(```|~~~|:::).*?^\1", re.MULTILINE | re.DOTALL)
+BLANK_END = re.compile(r"\n\s*\n(```|~~~)$")  # doctest needs a blank line after the last output, readers do not
 logger = logging.getLogger(__name__)
 
 
@@ -56,7 +57,7 @@ def rewritten(text: str, page: str, root: Path, address: str) -> tuple[str, list
 
     pieces, end = [], 0
     for fence in FENCE.finditer(text):
-        pieces += [LINK.sub(one, text[end : fence.start()]), fence.group()]
+        pieces += [LINK.sub(one, text[end : fence.start()]), BLANK_END.sub(r"\n\1", fence.group())]
         end = fence.end()
     return "".join([*pieces, LINK.sub(one, text[end:])]), dead
 
