@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib",),
     "show_memory": False,
     "show_signature": False,
+    "within_subsection_order": "reading_order.InReadingOrder",
     "write_computation_times": False,
 }
 suppress_warnings = [
