@@ -16,7 +16,7 @@ PAGES = sorted(path for path in (DOCS / "howto").glob("*.md") if path.name != "i
 def test_a_tutorial_has_a_title_and_links_that_lead_somewhere(path):
     text = path.read_text(encoding="utf-8")
     title, underline, *_ = ast.get_docstring(ast.parse(text)).split("\n")
-    assert set(underline) == {"="} and len(underline) == len(title)
+    assert underline == "=" * len(title)
     for target in re.findall(r":doc:`([^`<>]+)`", text):
         page = DOCS / f"{target[1:]}.md" if target.startswith("/") else path.with_name(f"{target}.py")
         assert page.is_file(), target
