@@ -66,7 +66,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "plot_gallery": True,
     "remove_config_comments": True,
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", "cards.forget"),  # tutorials run in one process, with the build
+    "reset_modules_order": "both",
     "show_memory": False,
     "show_signature": False,
     "within_subsection_order": "reading_order.InReadingOrder",

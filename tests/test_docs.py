@@ -106,6 +106,16 @@ def test_a_score_without_a_source_has_no_whole_card(monkeypatch):
     assert card.missing == ["formula", "cost", "source"]
 
 
+def test_what_a_tutorial_registers_is_forgotten(monkeypatch):
+    from tadropedge.registry import SCORES
+
+    cards = importlib.import_module("cards")
+    before = list(SCORES)
+    monkeypatch.setitem(SCORES._entries, "mine", len)
+    cards.forget({}, "plot_mine.py")
+    assert list(SCORES) == before
+
+
 def test_verdicts_come_from_the_results(tmp_path):
     evidence = importlib.import_module("evidence")
     assert evidence.measured(tmp_path) == {}  # nothing there, nothing said
