@@ -91,10 +91,8 @@ for score, thin in sparse.items():
     every.plot(values, alpha=0.7, label=score)
     change = np.abs(values - whole)[1:] / whole[1:]
     zeros = np.sum(values < 1e-9)
-    lowest, every_one = change[:9].mean(), change.mean()
-    print(
-        f"{score:9} lowest ten {lowest:4.0%} off, all {every_one:.0%} off, zeros: {zeros}"
-    )
+    lowest, mean = change[:9].mean(), change.mean()
+    print(f"{score:9} lowest ten {lowest:4.0%} off, all {mean:.0%} off, zeros: {zeros}")
 low.set(title="the 20 lowest eigenvalues", xlabel="number", xticks=range(0, 20, 5))
 every.set(title="all eigenvalues", xlabel="number")
 legend = low.legend()
