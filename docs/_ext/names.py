@@ -103,7 +103,7 @@ def read_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: object, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
     """A signature that can be parsed and read: what a factory makes is an ellipsis, and ArrayLike has its name."""
-    return (signature and signature.replace("<factory>", "...").replace(ARRAYS, "ArrayLike"), returns)
+    return (signature and signature.replace("<factory>", "...").replace(ARRAYS, "~numpy.typing.ArrayLike"), returns)
 
 
 def escaped(line: str) -> str:
