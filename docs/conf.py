@@ -71,7 +71,7 @@ sphinx_gallery_conf = {
     "reset_modules_order": "both",
     "show_memory": False,
     "show_signature": False,
-    "within_subsection_order": "tutorials.InOrder",
+    "within_subsection_order": "reading_order.InReadingOrder",
     "write_computation_times": False,
 }
 suppress_warnings = [

@@ -24,11 +24,21 @@ def extensions(monkeypatch):
     for folder in (DOCS, DOCS / "_ext"):
         monkeypatch.syspath_prepend(str(folder))
     yield
-    for name in ("cards", "check_links", "commands", "conf", "evidence", "names", "repository", "tutorials"):
+    for name in (
+        "cards",
+        "check_links",
+        "commands",
+        "conf",
+        "evidence",
+        "names",
+        "reading_order",
+        "repository",
+        "tutorials",
+    ):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("name", ["cards", "evidence", "names", "repository", "tutorials"])
+@pytest.mark.parametrize("name", ["cards", "evidence", "names", "reading_order", "repository"])
 def test_the_examples_of_the_extensions(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted
