@@ -35,9 +35,16 @@ storage = optuna.storages.InMemoryStorage()
 
 def compare(seeds):
     return tde.compare(
-        data, ["jaccard-proportional"], trials=4, choose_splits=2, seeds=seeds,
-        hidden=16, epochs=60, storage=storage, progress=False,
-    )  # fmt: skip
+        data,
+        ["jaccard-proportional"],
+        trials=4,
+        choose_splits=2,
+        seeds=seeds,
+        hidden=16,
+        epochs=60,
+        storage=storage,
+        progress=False,
+    )
 
 
 small = compare(seeds=4)

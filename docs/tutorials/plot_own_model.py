@@ -208,9 +208,17 @@ print(f"total weight {total:.0f} on average, {data.num_edges} in the whole graph
 # this page quick to build.
 
 found = tde.compare(
-    data, ["degree-proportional"], GCN, split="random", per_class=5,
-    trials=2, choose_splits=1, seeds=3, epochs=30, progress=False,
-)  # fmt: skip
+    data,
+    ["degree-proportional"],
+    GCN,
+    split="random",
+    per_class=5,
+    trials=2,
+    choose_splits=1,
+    seeds=3,
+    epochs=30,
+    progress=False,
+)
 print(fill(found.advice.words, 80))
 
 # %%

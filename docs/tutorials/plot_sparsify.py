@@ -89,14 +89,19 @@ for score, thin in sparse.items():
     values = np.linalg.eigvalsh(laplacian(thin))
     low.plot(values[:20], ".-", alpha=0.7, label=score)
     every.plot(values, alpha=0.7, label=score)
-    change = np.mean(np.abs(values - whole)[1:] / whole[1:])
+    change = np.abs(values - whole)[1:] / whole[1:]
     zeros = np.sum(values < 1e-9)
-    print(f"{score:9} differs by {change:.0%} on average; {zeros} eigenvalue(s) are 0")
-low.set(title="the 20 lowest eigenvalues", xlabel="number")
+    lowest, mean = change[:9].mean(), change.mean()
+    print(f"{score:9} lowest ten {lowest:4.0%} off, all {mean:.0%} off, zeros: {zeros}")
+low.set(title="the 20 lowest eigenvalues", xlabel="number", xticks=range(0, 20, 5))
 every.set(title="all eigenvalues", xlabel="number")
-low.legend()
+legend = low.legend()
 
 # %%
+# Scores that know the bridges keep the lowest eigenvalues, those of the chain and of
+# the four blocks. Inside the blocks a quarter of the edges is a rougher graph than the
+# whole, with any score: high eigenvalues grow, and those in the middle shrink.
+#
 # Train on the sparse graph
 # -------------------------
 #

@@ -62,9 +62,14 @@ def draw(axis, values, title):
     ascending = values.argsort()  # high scores on top
     rank = torch.linspace(0, 1, len(values)).numpy()
     lines = nx.draw_networkx_edges(
-        network, place, edgelist=graph.pairs[:, ascending].T.tolist(), edge_color=rank,
-        edge_cmap=plt.cm.plasma_r, width=0.5 + 3 * rank**2, ax=axis,
-    )  # fmt: skip
+        network,
+        place,
+        edgelist=graph.pairs[:, ascending].T.tolist(),
+        edge_color=rank,
+        edge_cmap=plt.cm.plasma_r,
+        width=0.5 + 3 * rank**2,
+        ax=axis,
+    )
     nx.draw_networkx_nodes(
         network, place, nodelist=order, node_size=45, node_color=palette, ax=axis
     )
@@ -118,9 +123,16 @@ for number, axis in enumerate(axes, start=1):
     limit = values.abs().max()
     nx.draw_networkx_edges(network, place, edge_color="#bbbbbb", ax=axis)
     nx.draw_networkx_nodes(
-        network, place, nodelist=order, node_size=60, node_color=values,
-        cmap="coolwarm", vmin=-limit, vmax=limit, ax=axis,
-    )  # fmt: skip
+        network,
+        place,
+        nodelist=order,
+        node_size=60,
+        node_color=values,
+        cmap="coolwarm",
+        vmin=-limit,
+        vmax=limit,
+        ax=axis,
+    )
     axis.set_title(f"eigenvector {number}, eigenvalue {modes.values[0][number]:.2f}")
     axis.set_axis_off()
 
@@ -190,9 +202,13 @@ for name, keep in masks.items():
 folder = tempfile.TemporaryDirectory()
 command = "tadropedge weights karate --q 4 --no-figures --out karate-weights"
 shown = subprocess.run(
-    [sys.executable, "-m", *command.split()], cwd=folder.name,
-    env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True, check=True,
-)  # fmt: skip
+    [sys.executable, "-m", *command.split()],
+    cwd=folder.name,
+    env=os.environ | {"COLUMNS": "80"},
+    capture_output=True,
+    text=True,
+    check=True,
+)
 print("$", command)
 print(shown.stdout)
 folder.cleanup()
