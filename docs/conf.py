@@ -50,7 +50,7 @@ repository_branch = "main"
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 add_module_names = False
@@ -62,11 +62,12 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_tutorials"],
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
+    "capture_repr": (),  # tutorials print what they want to show
     "download_all_examples": False,
     "min_reported_time": 1,
     "plot_gallery": True,
     "remove_config_comments": True,
-    "reset_modules": ("matplotlib", "cards.forget"),  # tutorials run in one process, with the build
+    "reset_modules": ("matplotlib", "tutorials.forget"),  # tutorials run in one process, with the build
     "reset_modules_order": "both",
     "show_memory": False,
     "show_signature": False,
@@ -89,6 +90,7 @@ html_theme_options = {
     "source_branch": repository_branch,
     "source_directory": "docs/",
 }
+smartquotes = False  # a prime is a prime, and two hyphens begin an option
 copybutton_exclude = ".linenos, .gp, .go"  # what a prompt precedes is copied, without the prompt and the output
 
 

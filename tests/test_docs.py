@@ -24,11 +24,21 @@ def extensions(monkeypatch):
     for folder in (DOCS, DOCS / "_ext"):
         monkeypatch.syspath_prepend(str(folder))
     yield
-    for name in ("cards", "check_links", "commands", "conf", "evidence", "names", "repository"):
+    for name in (
+        "cards",
+        "check_links",
+        "commands",
+        "conf",
+        "evidence",
+        "names",
+        "reading_order",
+        "repository",
+        "tutorials",
+    ):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("name", ["cards", "evidence", "names", "repository"])
+@pytest.mark.parametrize("name", ["cards", "evidence", "names", "reading_order", "repository"])
 def test_the_examples_of_the_extensions(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted
@@ -109,10 +119,10 @@ def test_a_score_without_a_source_has_no_whole_card(monkeypatch):
 def test_what_a_tutorial_registers_is_forgotten(monkeypatch):
     from tadropedge.registry import SCORES
 
-    cards = importlib.import_module("cards")
+    tutorials = importlib.import_module("tutorials")
     before = list(SCORES)
     monkeypatch.setitem(SCORES._entries, "mine", len)
-    cards.forget({}, "plot_mine.py")
+    tutorials.forget({}, "plot_mine.py")
     assert list(SCORES) == before
 
 

@@ -25,7 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tadropedge.method import OPTIONS, PAPER_SCORE, SENSITIVITY, UNIFORM, rules
 from tadropedge.publish.tables import markdown
-from tadropedge.registry import DATASETS, MEASURES, NETWORKS, SCORES, STRATEGIES
+from tadropedge.registry import NETWORKS, SCORES, STRATEGIES
 
 try:
     import tomllib
@@ -42,7 +42,6 @@ ITEM = re.compile(r"^\* (Source|Cost|Good for): (.*?)(?=^\* |^\s*$|\Z)", re.MULT
 ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 FORMULA = re.compile(r"[=/·−Σ∩√≥ω]|\bS\b")  # the first line of a docstring is a formula if it has one of these
 NEEDED = ("formula", "cost", "source")
-SHIPPED = [(registry, tuple(registry)) for registry in (SCORES, STRATEGIES, NETWORKS, DATASETS, MEASURES)]
 logger = logging.getLogger(__name__)
 
 
@@ -160,14 +159,9 @@ def verdict(card: Card, found: Measured, address: str) -> list[str]:
     rest = [name for name in written(card) if name not in found.methods] if card.kind == "score" else []
     if not lines:
         return ["not measured"]
+    if card.kind == "option" and not found.studies:
+        lines += ["Accuracy: not measured."]
     return lines + ([f"Not measured: {', '.join(f'`{name}`' for name in rest)}."] if rest else [])
-
-
-def forget(settings: object, script: object) -> None:
-    """Remove what a tutorial has added to the registries; the gallery calls it before and after each of them."""
-    for registry, shipped in SHIPPED:
-        for name in set(registry) - set(shipped):
-            del registry[name]
 
 
 class MethodCards(SphinxDirective):

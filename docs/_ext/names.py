@@ -16,14 +16,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.typing import stringify_annotation
 
 import tadropedge
 
 WORD = re.compile(r"[A-Za-z_]\w*")
+ARRAYS = stringify_annotation(npt.ArrayLike, "smart")  # as autodoc writes it: a line and a half of private names
 CODE = re.compile(r"(``.*?``|`[^`]*`)")
 
 
@@ -96,6 +99,13 @@ def read_docstring(app: Sphinx, what: str, name: str, thing: Any, options: objec
         lines[:] = [line if line.lstrip().startswith((">>>", "...")) else escaped(line) for line in lines]
 
 
+def read_signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """A signature that can be parsed and read: what a factory makes is an ellipsis, and ArrayLike has its name."""
+    return (signature and signature.replace("<factory>", "...").replace(ARRAYS, "~numpy.typing.ArrayLike"), returns)
+
+
 def escaped(line: str) -> str:
     r"""A line whose marks outside of code mean themselves.
 
@@ -111,5 +121,6 @@ def escaped(line: str) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the hooks."""
     app.connect("autodoc-process-docstring", read_docstring)
+    app.connect("autodoc-process-signature", read_signature)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
