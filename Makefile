@@ -1,16 +1,22 @@
-# Two commands do everything: `make demo` and `make test`. Both build .venv first.
+# Three commands do everything: `make demo`, `make test` and `make docs`. All build .venv first.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: demo test lint types imports unit format bench torture fuzz clean
+.PHONY: demo test docs lint types imports unit format bench torture fuzz clean
 
 demo: $(READY)
 	$(BIN)/python examples/clusters.py --out demo-output/clusters
 	$(BIN)/tadropedge compare clusters --methods original,dropedge,cutoff,cdf --trials 10 --epochs 200 --out demo-output/comparison
 
 test: lint types imports unit
+
+# The site, in site/: strict, without the network, every tutorial executed (again only if it changed), every link checked.
+# `make docs SPHINX=-E` reads every page again.
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going --quiet --jobs auto -d site/.doctrees $(SPHINX) docs site
+	$(BIN)/python docs/check_links.py site
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -49,4 +55,4 @@ fuzz: $(READY)
 	FUZZ=$(FUZZ) OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture fuzz
 
 clean:
-	rm -rf $(VENV) demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-output site docs/auto_tutorials .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

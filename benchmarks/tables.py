@@ -276,6 +276,28 @@ def growth() -> str:
     return page(columns, rows, (2, 3), [*fits, *map(from_docs, present(*GROWTH))])
 
 
+def million() -> str:
+    """Every score on graphs of a million nodes, by device."""
+    found: dict[str, dict[str, str]] = {}
+    for name in ("scores-cpu.json", "scores-cuda.json"):
+        for row in load(name)["large"]:
+            cell = f"{row['seconds']:.3g} s, {row['peak'] / 1e9:.1f} GB"
+            found.setdefault(row["score"], {})[row["device"]] = cell
+    for name in present(*GROWTH):
+        device = name.split("-")[-1].split(".")[0]
+        for row in load(name)["growth"]:
+            if row["nodes"] > 900_000 and not row["status"]:
+                score = row["laplacian"] if row["laplacian"] == "effective" else f"aggregate, {row['laplacian']}"
+                cell = f"{row['seconds']:.3g} s, {row['peak'] / 1e9:.1f} GB"
+                found.setdefault(score, {})[device] = cell
+    rows = [[score, cells["cpu"], cells.get("cuda", "")] for score, cells in found.items()]
+    sources = [
+        from_docs(name).replace("(../", "(../../")
+        for name in ("scores-cpu.json", "scores-cuda.json", *present(*GROWTH))
+    ]
+    return page(("score", "2 cores", "one H200"), rows, (0,), sources)
+
+
 def outlook() -> str:
     """From the largest graph that was measured on to 10^8 and 10^9 edges, by the fitted powers, but none below one."""
     if not present(*GROWTH):
@@ -562,6 +584,7 @@ PLACES = {
     "docs/reproduction.md": {"spaces": spaces, "competitors": competitors},
     "docs/statistics.md": {"false-alarms": false_alarms, "power": power, "procedure": procedure, "findable": findable},
     "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},
+    "docs/howto/million-nodes.md": {"million": million},
 }
 
 
