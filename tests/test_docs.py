@@ -21,7 +21,7 @@ def extensions(monkeypatch):
     pytest.importorskip("sphinx", reason="the extra docs is not installed")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # or the settings would say how many
     monkeypatch.setenv("MPLBACKEND", "agg")
-    for folder in (DOCS, DOCS / "_ext"):
+    for folder in (DOCS, DOCS / "_ext"):  # the first for its settings, conf.py
         monkeypatch.syspath_prepend(str(folder))
     yield
     for name in (
