@@ -98,9 +98,9 @@ every.set(title="all eigenvalues", xlabel="number")
 legend = low.legend()
 
 # %%
-# Scores that know the bridges keep the lowest eigenvalues, those of the chain and of
-# the four blocks. Inside the blocks a quarter of the edges is a rougher graph than the
-# whole, with any score: high eigenvalues grow, and those in the middle shrink.
+# Scores that know the bridges keep the lowest eigenvalues, which are those of the
+# chain. Inside the blocks a quarter of the edges makes a rougher graph than the whole,
+# with any score: high eigenvalues grow, and those in the middle shrink.
 #
 # Train on the sparse graph
 # -------------------------
