@@ -16,7 +16,7 @@ test: lint types imports unit
 # `make docs SPHINX=-E` reads every page again.
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going --quiet --jobs auto -d site/.doctrees $(SPHINX) docs site
-	$(BIN)/python docs/check_links.py site
+	$(BIN)/python docs/_ext/check_links.py site
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

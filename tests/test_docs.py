@@ -2,11 +2,14 @@
 
 import doctest
 import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from tadropedge import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -21,7 +24,7 @@ def extensions(monkeypatch):
     pytest.importorskip("sphinx", reason="the extra docs is not installed")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # or the settings would say how many
     monkeypatch.setenv("MPLBACKEND", "agg")
-    for folder in (DOCS, DOCS / "_ext"):
+    for folder in (DOCS, DOCS / "_ext"):  # the first for its settings, conf.py
         monkeypatch.syspath_prepend(str(folder))
     yield
     for name in (
@@ -43,6 +46,16 @@ def test_the_examples_of_the_extensions(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted
     assert not found.failed
+
+
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch):
+    """The registries as they are shipped: examples of other tests may have added to them."""
+    path = ROOT / "tadropedge" / "registry.py"
+    fresh = importlib.util.module_from_spec(importlib.util.spec_from_file_location("fresh_registry", path))
+    fresh.__spec__.loader.exec_module(fresh)
+    for name in ("SCORES", "STRATEGIES", "NETWORKS", "DATASETS", "MEASURES"):
+        monkeypatch.setattr(getattr(registry, name), "_entries", dict(getattr(fresh, name)._entries))
 
 
 def documented():
@@ -75,10 +88,10 @@ def test_every_registered_score_rule_network_and_measure_is_in_the_reference():
     from tadropedge.registry import MEASURES, NETWORKS, SCORES, STRATEGIES
 
     faces = {"aggregate": "tadropedge.aggregate_resistance", "effective": "tadropedge.effective_resistance"}
-    for registry in (SCORES, STRATEGIES, NETWORKS, MEASURES):
-        for name in registry:
-            entry = registry[name]
-            home = faces.get(name) if registry is SCORES else None
+    for known in (SCORES, STRATEGIES, NETWORKS, MEASURES):
+        for name in known:
+            entry = known[name]
+            home = faces.get(name) if known is SCORES else None
             assert (home or f"{entry.__module__}.{entry.__name__}") in documented()
 
 

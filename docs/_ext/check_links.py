@@ -1,7 +1,7 @@
 """Check a built site: every link to a file and every fragment leads somewhere, and nothing is loaded from the network.
 
-``python docs/check_links.py site`` prints what is wrong, one line each, and exits with 1 if anything is. Links to other
-sites are listed with ``--external`` and never fetched.
+``python docs/_ext/check_links.py site`` prints what is wrong, one line each, and exits with 1 if anything is. Links to
+other sites are listed with ``--external`` and never fetched.
 """
 
 from __future__ import annotations
