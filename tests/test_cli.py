@@ -16,9 +16,11 @@ import tadropedge
 from tadropedge.cli import app, progress
 from tadropedge.cli.options import LaboratoryOptions, load_plugins
 from tadropedge.cli.progress import live_progress, plain_log
+from tadropedge.cli.watch import Watch
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.model_file import load_model
+from tadropedge.watching import Kept, Moment, Phase, tell
 
 QUICK = ["--trials", "2", "--seeds", "3", "--epochs", "6"]
 
@@ -303,20 +305,22 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     for blow in (signal.SIGINT, signal.SIGTERM):
         code, rest = struck(blow, "search: 0 of 36", *arguments)
         assert code == 130
-        assert "stopped; finished trials are kept. Resume with: tadropedge compare clusters" in rest
+        assert "stopped; nothing is kept" in rest
+        assert "Start again with: tadropedge compare clusters" in rest
     code, _ = struck(signal.SIGKILL, "search: 36 of 36", *arguments)
     assert code == -signal.SIGKILL
     with command(*arguments) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert err.splitlines()[0] == "search: 36 of 36"  # the search was finished before the kill and is not repeated
+    assert err.splitlines()[0] == "search: 36 of 36 trainings"  # the search was finished before the kill and is not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 
 
 def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys):
     def swallow():
-        with progress.live_progress(True, kept="finished trials are kept") as report:
+        with progress.live_progress(True, "study.db") as report:
+            tell(Kept("trainings", 0, 2))
             report("search", 0, 2)
             with suppress(KeyboardInterrupt):  # as some modules do while they are imported
                 signal.raise_signal(signal.SIGTERM)
@@ -332,7 +336,7 @@ def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys
         for number, handler in before.items():
             signal.signal(number, handler)
     assert ended.value.exit_code == 130
-    assert "stopped; finished trials are kept" in capsys.readouterr().err
+    assert "stopped; 1 of 2 trainings (search) are kept in study.db. Resume with: " in capsys.readouterr().err
 
 
 # -- start-up -----------------------------------------------------------------------------------------
@@ -423,9 +427,11 @@ def test_a_plugin_that_cannot_be_imported(tmp_path, content, words):
 
 
 def test_the_plain_log_is_sparse_and_ends(capsys):
-    line = plain_log()
+    watch = Watch()
+    line = plain_log(watch)
     for done in range(11):
-        line("search", done, 10)
+        watch.listen(Phase("search", done, 10))
+        line(Phase("search", done, 10))
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "search: 0 of 10"
     assert shown[-1].startswith("search: 10 of 10")
@@ -472,12 +478,18 @@ def test_a_terminal_shows_a_live_display(monkeypatch, capsys):
             report("search", done, 2)
     shown = capsys.readouterr().err
     assert "search" in shown
-    assert "2/2" in shown
+    assert "2 of 2" in shown
 
 
-@pytest.mark.parametrize("kept", ["", "finished trials are kept"])
-def test_an_interruption_says_how_to_resume_where_something_is_kept(kept, capsys):
-    with pytest.raises(typer.Exit if kept else KeyboardInterrupt) as caught, live_progress(quiet=True, kept=kept):
+@pytest.mark.parametrize("place", [None, "study.db"])
+def test_an_interruption_says_whether_there_is_something_to_resume(place, capsys):
+    with pytest.raises(typer.Exit) as ended, live_progress(quiet=True, place=place) as report:
+        tell(Kept("trainings", 12, 48))
+        report("search", 12, 48)
+        tell(Moment(trainings=36, finished=0, together=36, epoch=3, epochs=400))
         raise KeyboardInterrupt
-    assert getattr(caught.value, "exit_code", None) == (130 if kept else None)
-    assert (f"stopped; {kept}. Resume with: tadropedge" in capsys.readouterr().err) == bool(kept)
+    assert ended.value.exit_code == 130
+    lost = "; the batch at work (36 trainings) is lost"
+    kept = "12 of 48 trainings (search) are kept in study.db" if place else "nothing is kept"
+    again = "Resume with: tadropedge" if place else "Start again with: tadropedge"
+    assert f"stopped; {kept}{lost}. {again}" in capsys.readouterr().err

@@ -18,13 +18,14 @@ from tadropedge.cli.options import (
     check_score,
     with_laboratory_options,
 )
-from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.cli.progress import announced, command_line, live_progress
 from tadropedge.cli.report import show_comparison
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, without_password
 from tadropedge.method import Method
 
 
 @with_laboratory_options
+@announced
 def compare_command(
     *,
     methods: Annotated[
@@ -68,7 +69,7 @@ def compare_command(
         out=out,
         storage=storage,
         wait=wait,
-        reporting=live_progress(as_json, kept="finished trials are kept"),
+        reporting=live_progress(as_json, without_password(storage or str(out / "study.db"))),
         label=lambda data: run_label(data.device.type, command_line(), time.monotonic() - started),
         loading=options.data_options,
     )

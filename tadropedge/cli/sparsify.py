@@ -29,7 +29,7 @@ from tadropedge.cli.options import (
     chosen_device,
     output_folder,
 )
-from tadropedge.cli.progress import Report, command_line, live_progress
+from tadropedge.cli.progress import Report, announced, command_line, live_progress
 from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
 from tadropedge.cli.weights import SOLVER, score_settings
@@ -51,6 +51,7 @@ SCORE = (
 CERTIFICATE, UNIFORM = "certificate.json", "uniform"
 
 
+@announced
 def sparsify_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
     score: Annotated[str | None, Option(help=SCORE, show_default=False)] = None,
@@ -111,7 +112,7 @@ def sparsify_command(
         )
         name, read = found.name, found.graph
         settings = given if score == UNIFORM else score_settings(score, given, found.known, name)
-        with live_progress(as_json, kept="finished components are kept") as report:
+        with live_progress(as_json, out / "cache") as report:
             how: dict[str, Any] = {"cache_dir": out / "cache", "device": place}
             importance = edge_importance(read, score, settings, progress=partial(report, "edges scored"), **how)
             sparse = draw(read, keep_ratio, importance, seed)

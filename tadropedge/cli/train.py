@@ -23,12 +23,14 @@ from tadropedge.cli.options import (
     output_folder,
     with_laboratory_options,
 )
-from tadropedge.cli.progress import live_progress
+from tadropedge.cli.progress import announced, live_progress
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import SENSITIVITY, Method
+from tadropedge.watching import Kept, tell
 
 
 @with_laboratory_options
+@announced
 def train_command(
     *,
     method: Annotated[str, Option(help=f"such as {METHODS}")] = "cdf",
@@ -69,8 +71,10 @@ def train_command(
     with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, wait=wait):
         laboratory = options.laboratory()
         with live_progress(as_json) as report:
-            laboratory.progress = lambda done, total: report("training", done, total)
+            tell(Kept("trainings", 0, 1))
+            report("training", 0, 1)
             outcome = laboratory.train([trial], keep_state=out is not None)[0]
+            report("training", 1, 1)
         if outcome.failed:
             raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {learning_rate:g}")
         if out is not None:

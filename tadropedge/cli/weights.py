@@ -30,7 +30,7 @@ from tadropedge.cli.options import (
     chosen_device,
     output_folder,
 )
-from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.cli.progress import announced, command_line, live_progress
 from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, lookup
@@ -45,6 +45,7 @@ SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggreg
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
 
+@announced
 def weights_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
     q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
@@ -115,7 +116,7 @@ def weights_command(
         if explain:
             _explain(read, score, settings, place, as_json)
             return
-        with live_progress(as_json, kept="finished components are kept") as report:
+        with live_progress(as_json, out / "cache") as report:
             counted = partial(report, "edges scored")
             solved = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
             run = run_label(place, command_line())
