@@ -312,7 +312,9 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     with command(*arguments) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert err.splitlines()[0] == "search: 36 of 36 trainings"  # the search was finished before the kill and is not repeated
+    assert (
+        err.splitlines()[0] == "search: 36 of 36 trainings"
+    )  # the search was finished before the kill and is not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from fake_trainer import train as fake_train
+from fake_trainer import outcome
 from graphs import ZOO
 
 from tadropedge import aggregate_resistance
@@ -83,7 +83,9 @@ def test_every_epoch_of_every_group_is_told_and_changes_no_bit():
     assert work == sorted(work)
     # Full batches train together, FastGCN's mini-batches alone.
     assert {(one.together, one.epoch) for one in moments if one.epoch} == {(n, e) for n in (1, 3) for e in (1, 2, 3)}
-    for watched, alone in zip(outcomes, Laboratory(KARATE, laboratory.architecture, epochs=3).train(MIXED), strict=True):
+    for watched, alone in zip(
+        outcomes, Laboratory(KARATE, laboratory.architecture, epochs=3).train(MIXED), strict=True
+    ):
         assert np.array_equal(watched.train_loss, alone.train_loss)
         assert np.array_equal(watched.test_accuracy, alone.test_accuracy)
 
@@ -178,24 +180,24 @@ def test_before_any_work_nothing_is_lost():
     assert Watch().left_behind("there") == ("no work was done yet", False)
 
 
-def test_a_batch_that_is_written_and_not_counted_is_kept(tmp_path):
+def test_a_batch_that_is_written_and_not_counted_is_kept(tmp_path, monkeypatch):
     """The interruption that waited for the end of a batch is raised before its count is reported."""
-    watch, space = Watch(), Space.of({"learning_rate": [0.1, 0.2]})
+    watch, space, trained = Watch(), Space.of({"learning_rate": [0.1, 0.2]}), []
+
+    def train(trials):
+        trained.extend(trials)
+        return [outcome(trial) for trial in trials]
+
+    @contextmanager
+    def struck_at_the_end():
+        yield
+        if trained:
+            raise KeyboardInterrupt
 
     def report(done, total):
         watch.listen(Phase("search", done, total))
 
-    with (
-        watching(watch.listen),
-        pytest.MonkeyPatch.context() as patch,
-        pytest.raises(KeyboardInterrupt),
-    ):
-        patch.setattr("tadropedge.search.engine.uninterrupted", struck_at_the_end)
-        run_search(fake_train, space, ["original"], 5, 0, tmp_path / "study.db", batch=2, progress=report)
+    monkeypatch.setattr("tadropedge.search.engine.uninterrupted", struck_at_the_end)
+    with watching(watch.listen), pytest.raises(KeyboardInterrupt):
+        run_search(train, space, ["original"], 5, 0, tmp_path / "study.db", batch=2, progress=report)
     assert watch.left_behind("there") == ("2 of 5 trainings (search) are kept in there", True)
-
-
-@contextmanager
-def struck_at_the_end():
-    yield
-    raise KeyboardInterrupt

@@ -29,13 +29,17 @@ from tadropedge.method import Method
 def compare_command(
     *,
     methods: Annotated[
-        str | None, Option(help=f"comma-separated, such as auto, {METHODS} (default: the paper's)")
+        str | None, Option(metavar="NAMES", help=f"comma-separated, such as auto, {METHODS} (default: the paper's)")
     ] = None,
-    trials: Annotated[int, Option(help="search trials per method and reference, on each choosing split")] = 30,
-    choose_splits: Annotated[int, Option(help="splits on which settings are chosen")] = 3,
-    seeds: Annotated[int, Option(help="fresh seeds and splits on which they are judged")] = 20,
+    trials: Annotated[
+        int, Option(metavar="N", help="search trials per method and reference, on each choosing split")
+    ] = 30,
+    choose_splits: Annotated[int, Option(metavar="N", help="splits on which settings are chosen")] = 3,
+    seeds: Annotated[int, Option(metavar="N", help="fresh seeds and splits on which they are judged")] = 20,
     options: LaboratoryOptions,
-    storage: Annotated[str | None, Option(help="Optuna storage URL or file (default: OUT/study.db)")] = None,
+    storage: Annotated[
+        str | None, Option(metavar="URL|FILE", help="Optuna storage of the trials (default: OUT/study.db)")
+    ] = None,
     out: Out_ = Path("comparison"),
     wait: Wait_ = False,
     as_json: Json_ = False,
@@ -47,8 +51,6 @@ def compare_command(
     interrupted, run the same command again to resume.
 
     The method auto searches over scores, rules, options and budgets with as many trials as every other method.
-
-    Example: tadropedge compare cora --methods dropedge,cdf,auto --trials 20 --seeds 10 --out cora-gcn
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
     if twice := [name for name in named or () if (named or []).count(name) > 1]:

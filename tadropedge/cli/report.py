@@ -20,14 +20,11 @@ if TYPE_CHECKING:
 
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(help="folder with a results.json")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder with a results.json", show_default=False)],
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
-    """Write the report of a finished comparison or reproduction again.
-
-    Example: tadropedge report cora-gcn
-    """
+    """Write the report of a finished comparison or reproduction again."""
     from tadropedge.comparison.report import write_report
     from tadropedge.comparison.results import parse
     from tadropedge.paper.document import parse_document

@@ -23,12 +23,14 @@ AGAIN = "make finished items again from the trainings and measurements that are 
 
 @announced
 def reproduce_command(
-    name: Annotated[str, Argument(help=f"one of {', '.join(ITEMS)}, {ALL}")],
-    preset: Annotated[str, Option(help="quick: minutes on 2 cores; paper: all of it")] = "quick",
-    parts: Annotated[list[str] | None, Option("--part", help=PART)] = None,
+    name: Annotated[str, Argument(metavar="ITEM", help=f"one of {', '.join(ITEMS)}, {ALL}")],
+    preset: Annotated[
+        str, Option(metavar="[quick|paper]", help="quick: minutes on 2 cores; paper: all of it")
+    ] = "quick",
+    parts: Annotated[list[str] | None, Option("--part", metavar="NAME", help=PART)] = None,
     again: Annotated[bool, Option("--again", help=AGAIN)] = False,
-    check: Annotated[float | None, Option(help=CHECK)] = None,
-    check_batch: Annotated[int, Option(help=TOGETHER)] = 16,
+    check: Annotated[float | None, Option(metavar="SHARE", help=CHECK)] = None,
+    check_batch: Annotated[int, Option(metavar="N", help=TOGETHER)] = 16,
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -39,8 +41,6 @@ def reproduce_command(
     """Make a table or figure of the paper, or all of them, and judge every claim.
 
     If it is interrupted, run the same command again to resume.
-
-    Example: tadropedge reproduce table1 --preset quick --out reproduction
     """
     names = named_items(name)
     from tadropedge.paper.reproduce import FILES, Run, reproduce

@@ -28,35 +28,44 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Kept, tell
 
+NORMALIZATIONS = (  # written out, because those of shift.py load torch
+    "gcn", "first-order", "gcn-residual", "random-walk", "adjacency", "spectral", "laplacian", "normalized-laplacian",
+)  # fmt: skip
+
 
 @with_laboratory_options
 @announced
 def train_command(
     *,
-    method: Annotated[str, Option(help=f"such as {METHODS}")] = "cdf",
+    method: Annotated[str, Option(metavar="NAME", help=f"such as {METHODS}")] = "cdf",
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
-    keep_last: Annotated[float | None, Option(help="the same for the last layer, with :nested (default 1)")] = None,
+    keep_last: Annotated[
+        float | None, Option(metavar="P", help="the same for the last layer, with :nested (default 1)")
+    ] = None,
     sensitivity: Annotated[
-        float | None, Option(help="c of dropsens: share of sensitivity to leave (default 0.9)")
+        float | None, Option(metavar="C", help="c of dropsens: share of sensitivity to leave (default 0.9)")
     ] = None,
     gamma: Gamma_ = None,
-    learning_rate: float = 0.01,
-    weight_decay: float = 5e-4,
-    dropout: float = 0.5,
-    normalization: Annotated[str | None, Option(help="normalisation of the shift operator (default gcn)")] = None,
+    learning_rate: Annotated[float, Option(metavar="X", help="step size of Adam")] = 0.01,
+    weight_decay: Annotated[float, Option(metavar="X", help="weight of the squared parameters in the loss")] = 5e-4,
+    dropout: Annotated[float, Option(metavar="P", help="probability of dropping an entry of a layer")] = 0.5,
+    normalization: Annotated[
+        str | None, Option(metavar="NAME", help=f"{', '.join(NORMALIZATIONS)} (default gcn)")
+    ] = None,
     self_weight: Annotated[bool, Option("--self-weight", help="add X W_self in every layer")] = False,
     batch_norm: Annotated[bool, Option("--batch-norm", help="normalise every layer over the nodes")] = False,
-    batch_size: Annotated[int | None, Option(help="training nodes per step (default: the network's own)")] = None,
+    batch_size: Annotated[
+        int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
+    ] = None,
     options: LaboratoryOptions,
-    out: Annotated[Path | None, Option(help="folder for the best model (safetensors and JSON)")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="DIR", help="folder for the best model (default: it is not saved)")
+    ] = None,
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
-    """Train one model, print the accuracy it reached, and save it at its best epoch.
-
-    Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
-    """
+    """Train one model, print the accuracy it reached, and save it at its best epoch."""
     budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
@@ -98,6 +107,12 @@ def _checked(
         raise TadropedgeError(
             f"{one.name!r} is a search over methods, which tadropedge compare runs; to train one model, name a method "
             "such as degree-proportional"
+        )
+    budget = {"--keep-prob": keep_prob, "--keep-ratio": keep_ratio}
+    if one.strategy is None and (given := [flag for flag, value in budget.items() if value is not None]):
+        raise TadropedgeError(
+            f"{given[0]} says how many edges a method keeps, and {one.name!r} drops none: leave it out, or name a method "
+            "such as dropedge"
         )
     if keep_last is not None and "nested" not in one.options:
         raise TadropedgeError(

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from tadropedge.checks import check_positive, name_or_path
 from tadropedge.cli.options import (
+    LAPLACIANS,
     Device_,
     Gamma_,
     Json_,
@@ -47,17 +48,21 @@ SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczo
 
 @announced
 def weights_command(
-    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
-    q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
+    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH, show_default=False)],
+    q: Annotated[int | None, Option(metavar="N", help="clusters per component (datasets: number of classes)")] = None,
     desired_clusters: Annotated[
-        int | None, Option(help="approximate number of clusters; q at the nearest large eigengap")
+        int | None, Option(metavar="N", help="approximate number of clusters; q at the nearest large eigengap")
     ] = None,
-    score: Annotated[str | None, Option(help=SCORE, show_default=False)] = None,
+    score: Annotated[str | None, Option(metavar="NAME", help=SCORE, show_default=False)] = None,
     kind: Annotated[str | None, Option(hidden=True)] = None,
-    laplacian: Annotated[str | None, Option(help="combinatorial (default) or normalized")] = None,
-    solver: Annotated[str | None, Option(help=SOLVER)] = None,
-    tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
-    relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
+    laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
+    solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
+    tolerance: Annotated[
+        float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")
+    ] = None,
+    relative_error: Annotated[
+        float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")
+    ] = None,
     score_column: ScoreColumn_ = None,
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
@@ -77,8 +82,6 @@ def weights_command(
     """Which edges hold this graph together? Writes scores, a summary, pictures and an interactive page.
 
     If it is interrupted, run the same command again to resume; it ends with the same files.
-
-    Example: tadropedge weights cora --q 7 --out cora-weights
     """
     score = score if kind is None else kind
     if score is not None:

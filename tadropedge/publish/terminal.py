@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tadropedge.publish.tables import Table
 
-__all__ = ["Shown", "as_text", "terminal_table"]
+__all__ = ["Shown", "as_text", "facts", "terminal_table"]
 
 WIDTH = 120  # columns of a text
 
@@ -38,6 +38,21 @@ def terminal_table(table: Table, styles: Mapping[str, str] | None = None, below:
     for row in table.rows:
         made.add_row(Text(row[0]), *(Text(cell, style=(styles or {}).get(cell, "")) for cell in row[1:]))
     return made
+
+
+def facts(words: Mapping[str, str]) -> Shown:
+    """What is known, a line for each: its name, and the words for it, folded where the terminal is narrow.
+
+    >>> print(as_text([facts({"nodes": "34", "edges": "78"})]))
+    nodes  34
+    edges  78
+    """
+    grid = Shown.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, told in words.items():
+        grid.add_row(Text(name), Text(told))
+    return grid
 
 
 def as_text(parts: Iterable[Shown | str]) -> str:
