@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import tadropedge
 from tadropedge.cli import app, progress
+from tadropedge.cli.examples import EXAMPLES
 from tadropedge.cli.options import LaboratoryOptions, load_plugins
 from tadropedge.cli.progress import live_progress, plain_log
 from tadropedge.cli.watch import Watch
@@ -312,9 +313,7 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     with command(*arguments) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert (
-        err.splitlines()[0] == "search: 36 of 36 trainings"
-    )  # the search was finished before the kill and is not repeated
+    assert err.splitlines()[0] == "search: 36 of 36 trainings"  # finished before the kill, and not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 
@@ -347,11 +346,7 @@ QUICK_ANSWERS = {
     "help": (["--help"], 0, "Usage: "),
     "nothing": ([], 2, "Usage: "),
     "version": (["--version"], 0, f"{tadropedge.__version__}\n"),
-    **{
-        name: ([name, "--help"], 0, "Example: tadropedge")
-        for name in ("compare", "recover", "train", "report", "weights")
-    },
-    "reproduce": (["reproduce", "--help"], 0, "Example: tadropedge reproduce"),
+    **{name: ([name, "--help"], 0, f"\n    tadropedge {name}") for name in EXAMPLES},
     "command": (["trian", "karate"], 2, "Did you mean 'train'?"),
     "option": (["train", "karate", "--backbne", "gcn"], 2, "No such option: --backbne"),
     "dataset": (["train", "karat"], 2, "error: unknown dataset 'karat'; choose from cora, "),
@@ -485,11 +480,15 @@ def test_a_terminal_shows_a_live_display(monkeypatch, capsys):
 
 @pytest.mark.parametrize("place", [None, "study.db"])
 def test_an_interruption_says_whether_there_is_something_to_resume(place, capsys):
-    with pytest.raises(typer.Exit) as ended, live_progress(quiet=True, place=place) as report:
-        tell(Kept("trainings", 12, 48))
-        report("search", 12, 48)
-        tell(Moment(trainings=36, finished=0, together=36, epoch=3, epochs=400))
-        raise KeyboardInterrupt
+    def work():
+        with live_progress(quiet=True, place=place) as report:
+            tell(Kept("trainings", 12, 48))
+            report("search", 12, 48)
+            tell(Moment(trainings=36, finished=0, together=36, epoch=3, epochs=400))
+            raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended:
+        work()
     assert ended.value.exit_code == 130
     lost = "; the batch at work (36 trainings) is lost"
     kept = "12 of 48 trainings (search) are kept in study.db" if place else "nothing is kept"

@@ -100,7 +100,7 @@ def _packages(found: Findings) -> Iterator[tuple[str, str]]:
             yield name, f"{version}, older than {least}; needed by {needed}"
             found.problems.append(f"{name} {version} is older than {least}: pip install --upgrade '{name}>={least}'")
         else:
-            yield name, version
+            yield name, f"{version}, for {needed}"
     for needed, names in missing.items():
         if needed in INSTALL:
             found.problems.append(f"{', '.join(names)}: missing, needed by {needed}: {INSTALL[needed]}")

@@ -45,10 +45,10 @@ EXAMPLES = {
 
 
 def epilog(command: str) -> str:
-    """The end of the help of a command; the first sign keeps its lines as they are.
+    """The end of the help of a command; the sign for a backspace in front keeps its lines as they are.
 
-    >>> epilog("report")
-    '\\x08\\nExample:\\n  tadropedge report cora-gcn'
+    >>> epilog("report").splitlines()[1:]
+    ['Example:', '  tadropedge report cora-gcn']
     """
     lines = EXAMPLES[command]
     return "\n  ".join([f"\b\nExample{'s' if len(lines) > 1 else ''}:", *lines])

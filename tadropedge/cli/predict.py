@@ -73,7 +73,7 @@ def predict_command(
     check_writable(out.parent)
     place = chosen_device(device)
     loaded = _loaded(folder, model)
-    options = {"nodes": nodes, "noise": noise_of(noise)}
+    options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise)}
     given = {name: value for name, value in options.items() if value is not None}
     found = predict(loaded, load_dataset(source, data_root, seed=seed, **given).to(place))
     write_predictions(found, out)
@@ -116,7 +116,7 @@ def _page(document: dict[str, Any]) -> Table:
     from tadropedge.publish.terminal import facts
 
     listed = ", ".join(f"{name} {count:,}" for name, count in document["predicted"].items())
-    known = f"{document['accuracy']:.2%} of {document['labelled']:,} labels, those of the training among them if it was on this data"
+    known = f"{document['accuracy'] or 0:.2%} of {document['labelled']:,} labels; those it was trained on count, too"
     return facts(
         {
             "model": document["model"],

@@ -59,9 +59,7 @@ def train_command(
         int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
     ] = None,
     options: LaboratoryOptions,
-    out: Annotated[
-        Path | None, Option(metavar="DIR", help="folder for the best model (default: it is not saved)")
-    ] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="folder for the best model (default: none)")] = None,
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
@@ -111,8 +109,8 @@ def _checked(
     budget = {"--keep-prob": keep_prob, "--keep-ratio": keep_ratio}
     if one.strategy is None and (given := [flag for flag, value in budget.items() if value is not None]):
         raise TadropedgeError(
-            f"{given[0]} says how many edges a method keeps, and {one.name!r} drops none: leave it out, or name a method "
-            "such as dropedge"
+            f"{given[0]} says how many edges a method keeps, and {method!r} drops none: leave it out, or name a "
+            "method such as dropedge"
         )
     if keep_last is not None and "nested" not in one.options:
         raise TadropedgeError(
