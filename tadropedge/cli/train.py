@@ -93,7 +93,9 @@ def train_command(
     answer = {"dataset": options.dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
-    print(json.dumps(answer) if as_json else "\n".join(f"{key}: {value}" for key, value in answer.items()))
+    lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
+    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.dataset}"]
+    print(json.dumps(answer) if as_json else "\n".join(lines + saved))
 
 
 def _checked(
