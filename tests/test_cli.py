@@ -1,12 +1,18 @@
+import fcntl
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from contextlib import suppress
 from pathlib import Path
 
+import optuna
 import pytest
 import typer
 from torture import process
@@ -286,9 +292,9 @@ def test_a_folder_that_cannot_be(tmp_path):
     assert len(err.strip().splitlines()) == 1
 
 
-def struck(blow, moment, *arguments):
+def struck(blow, moment, *arguments, **where):
     """Run a command, send it a signal when it has said ``moment``, and return its exit code and its last words."""
-    with command(*arguments) as process:
+    with command(*arguments, **where) as process:
         guard = threading.Timer(120, process.kill)  # a command that hangs ends the wait, too
         guard.start()
         said = next((line for line in process.stderr if moment in line), None)
@@ -338,6 +344,53 @@ def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys
             signal.signal(number, handler)
     assert ended.value.exit_code == 130
     assert "stopped; 1 of 2 trainings (search) are kept in study.db. Resume with: " in capsys.readouterr().err
+
+
+def test_a_stop_says_what_the_storage_holds(tmp_path):
+    """The trials that the words count are those in the study; the lost batch is the one that was at work."""
+    arguments = ["compare", "clusters", *QUICK, "--epochs", 200, "--model", "small:make", "--out", "out"]
+    (tmp_path / "small.py").write_text(
+        "from torch import nn\n\nclass Small(nn.Module):\n"
+        "    def __init__(self, inputs, classes):\n        super().__init__()\n"
+        "        self.linear = nn.Linear(inputs, classes)\n"
+        "    def forward(self, x, edge_index):\n        return self.linear(x)\n\nmake = Small\n"
+    )
+    code, rest = struck(signal.SIGTERM, "epoch ", *arguments, "--methods", "dropedge", cwd=tmp_path)
+    assert code == 130
+    stopped = next(line for line in rest.splitlines() if line.startswith("stopped; "))
+    found = re.match(r"stopped; (nothing is|(\d+) of 12 trainings \(search\) are) kept", stopped)
+    assert found, stopped
+    kept = int(found[2] or 0)
+    assert ("Resume with: " if kept else "Start again with: ") + "tadropedge compare clusters" in stopped
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'out' / 'study.db'}")
+    states = [
+        trial.state.name for study in storage.get_all_studies() for trial in storage.get_all_trials(study._study_id)
+    ]
+    assert states.count("COMPLETE") == kept
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_on_a_terminal_epochs_move_and_the_time_left_is_told(columns, tmp_path):
+    """A real terminal: something within seconds, then epochs, and no line is cut off."""
+    arguments = ["train", "karate", "--epochs", "300", "--hidden", "16"]
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    words = {"TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}
+    own = {"stdin": slave, "stdout": slave, "stderr": slave, "env": ENVIRONMENT | words, "cwd": tmp_path}
+    with subprocess.Popen([sys.executable, "-m", "tadropedge", *arguments], **own) as process:
+        os.close(slave)
+        seen = b""
+        with suppress(OSError):  # the terminal is closed when the command has ended
+            while block := os.read(master, 65536):
+                seen += block
+        assert process.wait(timeout=60) == 0, seen
+    os.close(master)
+    shown = seen.decode()
+    epochs = [int(number.replace(",", "")) for number in re.findall(r"training: epoch ([\d,]+) of 300", shown)]
+    assert len(set(epochs)) > 2
+    assert epochs == sorted(epochs)
+    assert re.search(r"about \d+ (s|min) left", shown)
+    assert "…" not in shown
 
 
 # -- start-up -----------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class Findings:
             for name, words in found(self):
                 entries[name] = words
         except Exception as error:  # whatever is broken here, the rest is told
-            self.problems.append(f"{section}: {one_line(f'{type(error).__name__}: {error}')}")
+            words = " ".join(f"{type(error).__name__}: {error}".split())
+            self.problems.append(f"{section}: {one_line(words)}")
 
 
 def doctor_command(data_root: Root_ = None, as_json: Json_ = False) -> None:
@@ -160,9 +161,7 @@ def _data(found: Findings, root: Path | None) -> Iterator[tuple[str, str]]:
     )
     yield "folder", f"{folder} ({why})"
     if (root is not None or told) and not folder.is_dir():
-        found.problems.append(
-            f"the folder of the datasets, '{folder}' ({why}), does not exist: make it or name another"
-        )
+        found.problems.append(f"the folder of the datasets, '{folder}' ({why}), is not there: make it or name another")
     for name in DATASETS:
         if name not in NAMES:
             yield name, "needs no files"
