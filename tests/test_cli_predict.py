@@ -84,7 +84,7 @@ def test_nodes_and_classes_have_their_own_names(tmp_path):
     (tmp_path / "edges.csv").write_text(EDGES)
     (tmp_path / "nodes.csv").write_text(NODES)
     own = (tmp_path / "edges.csv", "--nodes", tmp_path / "nodes.csv")
-    sizes = ("--split-sizes", "2,2,2", "--epochs", 3, "--hidden", 4, "--method", "original")
+    sizes = ("--per-class", 1, "--epochs", 3, "--hidden", 4, "--method", "original")
     folder = trained(tmp_path / "model", *own, *sizes)
     result = run("predict", folder, *own, "--out", tmp_path / "p.csv")
     assert result.exit_code == 0, result.output
@@ -128,7 +128,7 @@ REFUSED = {
     "dataset": (["MODEL", "cluster"], "unknown dataset 'cluster'"),
     "level": (
         ["MODEL", "source-localization"],
-        "the model knows 4 classes, source-localization has 10: it was trained on clusters",
+        "the model knows 4 classes, source-localization has 5: it was trained on clusters",
     ),
     "folder": (["MODEL", "clusters", "--out", "."], "--out must be a file for the predictions, got the folder '.'"),
     "nodes": (["MODEL", "clusters", "--nodes", "x.csv"], "nodes"),

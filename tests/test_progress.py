@@ -176,6 +176,17 @@ def test_a_phase_of_something_else_has_its_own_time():
     assert watch.left_behind(None) == ("nothing is kept", False)
 
 
+def test_a_score_that_is_found_during_a_phase_interrupts_it():
+    watch = Watch()
+    for event in (Kept("trainings", 0, 1), Phase("training", 0, 1), Phase("scoring edges (cosine)", 0, 78)):
+        watch.listen(event)
+    assert watch.words == "scoring edges (cosine): 0 of 78"
+    watch.listen(Moment(trainings=1, finished=0, together=1, epoch=37, epochs=400))
+    assert watch.words == "training: epoch 37 of 400"
+    lost = "nothing is kept; the training at work (epoch 37 of 400) is lost"
+    assert watch.left_behind(None) == (lost, False)
+
+
 def test_before_any_work_nothing_is_lost():
     assert Watch().left_behind("there") == ("no work was done yet", False)
 

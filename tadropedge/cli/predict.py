@@ -75,7 +75,7 @@ def predict_command(
     loaded = _loaded(folder, model)
     options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise)}
     if isinstance(source, Path):
-        options["split_sizes"] = (1, 1, 1)  # nothing is trained, so few labels are enough
+        options["per_class"] = 1  # nothing is trained, so few labels are enough
     given = {name: value for name, value in options.items() if value is not None}
     found = predict(loaded, load_dataset(source, data_root, seed=seed, **given).to(place))
     write_predictions(found, out)

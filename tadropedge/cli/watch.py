@@ -58,6 +58,8 @@ class Watch:
                 self._take(event)
             case Moment():
                 self.moment = event
+                if not self.trains and self._trainings:  # a score was found, and the phase of before goes on
+                    self.current = self.phases[list(self._trainings)[-1]]
                 if self._pace is None and event.epoch:
                     self._pace = self._clock(), self._worked
             case Expected():
