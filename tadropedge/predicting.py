@@ -67,7 +67,7 @@ def predict(model: SavedModel | str | Path, data: Dataset) -> Predictions:
     (torch.Size([34, 4]), True)
     """
     check_kind("data", data, Dataset)
-    saved = model if isinstance(model, SavedModel) else load_model(model)
+    saved = model if isinstance(model, SavedModel) else load_model(check_path("model", model))
     _check_classes(saved, data)
     with within_memory(f"the predictions on {data.name}", "a smaller graph, or more memory, may do", data.device):
         logits = saved.logits(data).cpu()

@@ -547,3 +547,30 @@ def test_an_interruption_says_whether_there_is_something_to_resume(place, capsys
     kept = "12 of 48 trainings (search) are kept in study.db" if place else "nothing is kept"
     again = "Resume with: tadropedge" if place else "Start again with: tadropedge"
     assert f"stopped; {kept}{lost}. {again}" in capsys.readouterr().err
+
+
+def test_help_lists_the_normalisations_there_are():
+    """They are written out, so that help needs no torch."""
+    from tadropedge.cli.train import NORMALIZATIONS
+    from tadropedge.shift import NORMALIZATIONS as THERE
+
+    assert list(THERE) == list(NORMALIZATIONS)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_help_names_the_type_of_every_option(name):
+    """No option shows the name of a Python type; every example is one of a command that exists."""
+    words = run(name, "--help").output
+    for option in re.findall(r"^  (--[\w-]+) (\S+)", words, re.M):
+        assert not re.match(r"<|TEXT|INTEGER|FLOAT|PATH|list", option[1]), option
+    for line in EXAMPLES[name]:
+        assert line.split()[:1] == ["tadropedge"]
+        assert line.split()[1] in EXAMPLES
+
+
+@pytest.mark.parametrize("flag", ["--keep-prob", "--keep-ratio"])
+@pytest.mark.parametrize("method", ["original", "graphsage"])
+def test_a_budget_for_a_method_that_drops_nothing_is_refused(flag, method):
+    result = run("train", "karate", "--method", method, flag, 0.5)
+    assert isinstance(result.exception, TadropedgeError)
+    assert f"{flag} says how many edges a method keeps, and '{method}' drops none" in str(result.exception)

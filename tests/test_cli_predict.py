@@ -130,7 +130,10 @@ REFUSED = {
         ["MODEL", "source-localization"],
         "the model knows 4 classes, source-localization has 5: it was trained on clusters",
     ),
-    "folder": (["MODEL", "clusters", "--out", "."], "--out must be a file for the predictions, got the folder '.'"),
+    "folder": (
+        ["MODEL", "clusters", "--out", "."],
+        "--out must be a file for the predictions, got the folder or device '.'",
+    ),
     "nodes": (["MODEL", "clusters", "--nodes", "x.csv"], "nodes"),
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.checks import name_or_path
+from tadropedge.checks import check_path, name_or_path
 from tadropedge.cli.options import (
     DATA,
     Device_,
@@ -56,14 +56,16 @@ def predict_command(
     The model sees the whole graph; nothing is dropped, so the same command writes the same file.
     """
     source = name_or_path("dataset", data, DATASETS)
+    check_path("MODEL", saved)
     folder = saved.parent if saved.name in ("model.json", "model.safetensors") else saved
     if not (folder / "model.json").is_file():
         raise TadropedgeError(
             f"no model in '{saved}': expected a folder with model.json and model.safetensors, which "
             "tadropedge train --out writes"
         )
-    if out.is_dir():
-        raise TadropedgeError(f"--out must be a file for the predictions, got the folder '{out}'")
+    check_path("--out", out)
+    if out.exists() and not out.is_file():  # nor is a device replaced by a file
+        raise TadropedgeError(f"--out must be a file for the predictions, got the folder or device '{out}'")
     if model is not None:
         load_model_factory(model)
     from tadropedge.data import load_dataset
