@@ -23,6 +23,7 @@ from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.pencil import Extreme, Report, extremes, largest, smallest
 from tadropedge.progress import Progress, Show
+from tadropedge.watching import Kept, tell
 
 VERSION = 1  # raise it when a change of the method changes the numbers
 QUANTILES = {"5 %": 0.05, "50 %": 0.5, "95 %": 0.95}
@@ -75,7 +76,7 @@ def certify(
     cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
     weight = spread_weight(before, after)
     pieces = after.components.labels.cpu().numpy()
-    low, high = [], []
+    low, high, judged = [], [], 0
     with Progress("certificate", before.num_edges, progress) as bar:
         bar.advance(0)
         for block in blocks(before):
@@ -87,6 +88,9 @@ def certify(
                 found = cached(cache_dir, key, partial(_part, block, mine, pieces[block.nodes], where, report))
             low.append(_extreme(found["low"]))
             high.append(_extreme(found["high"]))
+            judged += len(block.edges)
+            if cache_dir is not None:
+                tell(Kept("certificate", judged, before.num_edges))
     return Certificate(
         lambda_min=smallest(low),
         lambda_max=largest(high),

@@ -30,6 +30,7 @@ from tadropedge.publish.terminal import as_text
 from tadropedge.search.fair import Report
 from tadropedge.search.study import Storage, check_storage
 from tadropedge.training.laboratory import Laboratory, laboratory_for
+from tadropedge.watching import Event, Moment, Phase, tell, watching
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -151,6 +152,7 @@ def carried_out(
             run["bayes_accuracy"] = round(bayes_accuracy(plan.seed, **loading), 4)
         results = replace(results, run=run)
         if out is not None:
+            tell(Phase("writing the report", 0, 1))
             write_all(results, out)
     return results
 
@@ -190,7 +192,13 @@ def _bars(wanted: Show) -> Iterator[Report]:
             bar.advance(done - reached[0])
             reached[0] = done
 
-        yield report
+        def noted(event: Event) -> None:
+            if isinstance(event, Moment) and bars:
+                bar, _ = list(bars.values())[-1]
+                bar.note(f"epoch {event.epoch} of {event.epochs}")
+
+        with watching(noted):
+            yield report
 
 
 def chosen_device(device: str | torch.device) -> torch.device:

@@ -1,12 +1,18 @@
+import fcntl
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from contextlib import suppress
 from pathlib import Path
 
+import optuna
 import pytest
 import typer
 from torture import process
@@ -14,11 +20,14 @@ from typer.testing import CliRunner
 
 import tadropedge
 from tadropedge.cli import app, progress
+from tadropedge.cli.examples import EXAMPLES
 from tadropedge.cli.options import LaboratoryOptions, load_plugins
 from tadropedge.cli.progress import live_progress, plain_log
+from tadropedge.cli.watch import Watch
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.model_file import load_model
+from tadropedge.watching import Kept, Moment, Phase, tell
 
 QUICK = ["--trials", "2", "--seeds", "3", "--epochs", "6"]
 
@@ -283,9 +292,9 @@ def test_a_folder_that_cannot_be(tmp_path):
     assert len(err.strip().splitlines()) == 1
 
 
-def struck(blow, moment, *arguments):
+def struck(blow, moment, *arguments, **where):
     """Run a command, send it a signal when it has said ``moment``, and return its exit code and its last words."""
-    with command(*arguments) as process:
+    with command(*arguments, **where) as process:
         guard = threading.Timer(120, process.kill)  # a command that hangs ends the wait, too
         guard.start()
         said = next((line for line in process.stderr if moment in line), None)
@@ -303,20 +312,22 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
     for blow in (signal.SIGINT, signal.SIGTERM):
         code, rest = struck(blow, "search: 0 of 36", *arguments)
         assert code == 130
-        assert "stopped; finished trials are kept. Resume with: tadropedge compare clusters" in rest
+        assert "stopped; nothing is kept" in rest
+        assert "Start again with: tadropedge compare clusters" in rest
     code, _ = struck(signal.SIGKILL, "search: 36 of 36", *arguments)
     assert code == -signal.SIGKILL
     with command(*arguments) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert err.splitlines()[0] == "search: 36 of 36"  # the search was finished before the kill and is not repeated
+    assert err.splitlines()[0] == "search: 36 of 36 trainings"  # finished before the kill, and not repeated
     rows = json.loads((tmp_path / "again" / "results.json").read_text())["compare"]
     assert rows == json.loads((folder / "results.json").read_text())["compare"]
 
 
 def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys):
     def swallow():
-        with progress.live_progress(True, kept="finished trials are kept") as report:
+        with progress.live_progress(True, "study.db") as report:
+            tell(Kept("trainings", 0, 2))
             report("search", 0, 2)
             with suppress(KeyboardInterrupt):  # as some modules do while they are imported
                 signal.raise_signal(signal.SIGTERM)
@@ -332,7 +343,54 @@ def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys
         for number, handler in before.items():
             signal.signal(number, handler)
     assert ended.value.exit_code == 130
-    assert "stopped; finished trials are kept" in capsys.readouterr().err
+    assert "stopped; 1 of 2 trainings (search) are kept in study.db. Resume with: " in capsys.readouterr().err
+
+
+def test_a_stop_says_what_the_storage_holds(tmp_path):
+    """The trials that the words count are those in the study; the lost batch is the one that was at work."""
+    arguments = ["compare", "clusters", *QUICK, "--epochs", 200, "--model", "small:make", "--out", "out"]
+    (tmp_path / "small.py").write_text(
+        "from torch import nn\n\nclass Small(nn.Module):\n"
+        "    def __init__(self, inputs, classes):\n        super().__init__()\n"
+        "        self.linear = nn.Linear(inputs, classes)\n"
+        "    def forward(self, x, edge_index):\n        return self.linear(x)\n\nmake = Small\n"
+    )
+    code, rest = struck(signal.SIGTERM, "epoch ", *arguments, "--methods", "dropedge", cwd=tmp_path)
+    assert code == 130
+    stopped = next(line for line in rest.splitlines() if line.startswith("stopped; "))
+    found = re.match(r"stopped; (nothing is|(\d+) of 12 trainings \(search\) are) kept", stopped)
+    assert found, stopped
+    kept = int(found[2] or 0)
+    assert ("Resume with: " if kept else "Start again with: ") + "tadropedge compare clusters" in stopped
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'out' / 'study.db'}")
+    states = [
+        trial.state.name for study in storage.get_all_studies() for trial in storage.get_all_trials(study._study_id)
+    ]
+    assert states.count("COMPLETE") == kept
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_on_a_terminal_epochs_move_and_the_time_left_is_told(columns, tmp_path):
+    """A real terminal: something within seconds, then epochs, and no line is cut off."""
+    arguments = ["train", "karate", "--epochs", "300", "--hidden", "16"]
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    words = {"TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}
+    own = {"stdin": slave, "stdout": slave, "stderr": slave, "env": ENVIRONMENT | words, "cwd": tmp_path}
+    with subprocess.Popen([sys.executable, "-m", "tadropedge", *arguments], **own) as process:
+        os.close(slave)
+        seen = b""
+        with suppress(OSError):  # the terminal is closed when the command has ended
+            while block := os.read(master, 65536):
+                seen += block
+        assert process.wait(timeout=60) == 0, seen
+    os.close(master)
+    shown = seen.decode()
+    epochs = [int(number.replace(",", "")) for number in re.findall(r"training: epoch ([\d,]+) of 300", shown)]
+    assert len(set(epochs)) > 2
+    assert epochs == sorted(epochs)
+    assert re.search(r"about \d+ (s|min) left", shown)
+    assert "…" not in shown
 
 
 # -- start-up -----------------------------------------------------------------------------------------
@@ -341,11 +399,7 @@ QUICK_ANSWERS = {
     "help": (["--help"], 0, "Usage: "),
     "nothing": ([], 2, "Usage: "),
     "version": (["--version"], 0, f"{tadropedge.__version__}\n"),
-    **{
-        name: ([name, "--help"], 0, "Example: tadropedge")
-        for name in ("compare", "recover", "train", "report", "weights")
-    },
-    "reproduce": (["reproduce", "--help"], 0, "Example: tadropedge reproduce"),
+    **{name: ([name, "--help"], 0, f"\n    tadropedge {name}") for name in EXAMPLES},
     "command": (["trian", "karate"], 2, "Did you mean 'train'?"),
     "option": (["train", "karate", "--backbne", "gcn"], 2, "No such option: --backbne"),
     "dataset": (["train", "karat"], 2, "error: unknown dataset 'karat'; choose from cora, "),
@@ -423,9 +477,11 @@ def test_a_plugin_that_cannot_be_imported(tmp_path, content, words):
 
 
 def test_the_plain_log_is_sparse_and_ends(capsys):
-    line = plain_log()
+    watch = Watch()
+    line = plain_log(watch)
     for done in range(11):
-        line("search", done, 10)
+        watch.listen(Phase("search", done, 10))
+        line(Phase("search", done, 10))
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "search: 0 of 10"
     assert shown[-1].startswith("search: 10 of 10")
@@ -472,12 +528,49 @@ def test_a_terminal_shows_a_live_display(monkeypatch, capsys):
             report("search", done, 2)
     shown = capsys.readouterr().err
     assert "search" in shown
-    assert "2/2" in shown
+    assert "2 of 2" in shown
 
 
-@pytest.mark.parametrize("kept", ["", "finished trials are kept"])
-def test_an_interruption_says_how_to_resume_where_something_is_kept(kept, capsys):
-    with pytest.raises(typer.Exit if kept else KeyboardInterrupt) as caught, live_progress(quiet=True, kept=kept):
-        raise KeyboardInterrupt
-    assert getattr(caught.value, "exit_code", None) == (130 if kept else None)
-    assert (f"stopped; {kept}. Resume with: tadropedge" in capsys.readouterr().err) == bool(kept)
+@pytest.mark.parametrize("place", [None, "study.db"])
+def test_an_interruption_says_whether_there_is_something_to_resume(place, capsys):
+    def work():
+        with live_progress(quiet=True, place=place) as report:
+            tell(Kept("trainings", 12, 48))
+            report("search", 12, 48)
+            tell(Moment(trainings=36, finished=0, together=36, epoch=3, epochs=400))
+            raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended:
+        work()
+    assert ended.value.exit_code == 130
+    lost = "; the batch at work (36 trainings) is lost"
+    kept = "12 of 48 trainings (search) are kept in study.db" if place else "nothing is kept"
+    again = "Resume with: tadropedge" if place else "Start again with: tadropedge"
+    assert f"stopped; {kept}{lost}. {again}" in capsys.readouterr().err
+
+
+def test_help_lists_the_normalisations_there_are():
+    """They are written out, so that help needs no torch."""
+    from tadropedge.cli.train import NORMALIZATIONS
+    from tadropedge.shift import NORMALIZATIONS as THERE
+
+    assert list(THERE) == list(NORMALIZATIONS)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_help_names_the_type_of_every_option(name):
+    """No option shows the name of a Python type; every example is one of a command that exists."""
+    words = run(name, "--help").output
+    for option in re.findall(r"^  (--[\w-]+) (\S+)", words, re.M):
+        assert not re.match(r"<|TEXT|INTEGER|FLOAT|PATH|list", option[1]), option
+    for line in EXAMPLES[name]:
+        assert line.split()[:1] == ["tadropedge"]
+        assert line.split()[1] in EXAMPLES
+
+
+@pytest.mark.parametrize("flag", ["--keep-prob", "--keep-ratio"])
+@pytest.mark.parametrize("method", ["original", "graphsage"])
+def test_a_budget_for_a_method_that_drops_nothing_is_refused(flag, method):
+    result = run("train", "karate", "--method", method, flag, 0.5)
+    assert isinstance(result.exception, TadropedgeError)
+    assert f"{flag} says how many edges a method keeps, and '{method}' drops none" in str(result.exception)

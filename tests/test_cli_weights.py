@@ -222,7 +222,7 @@ def test_the_process_ends_with_one_line_and_code_2(tmp_path):
 
 
 def test_help_has_an_example():
-    assert "Example: tadropedge weights cora" in " ".join(run("--help").output.split())
+    assert "Examples: tadropedge weights cora" in " ".join(run("--help").output.split())
 
 
 def test_cora_has_the_known_components(tmp_path, citation):

@@ -253,3 +253,12 @@ def test_features_that_will_not_do(name):
     settings, message = BAD[name]
     with pytest.raises(TadropedgeError, match=message):
         edge_scores(path(5), "cosine", **settings)
+
+
+def test_one_hot_features_are_said_to_tell_nothing():
+    """Rows that share no feature have a cosine of 0 everywhere: dropping by it is uniform, and that is said once."""
+    graph = ZOO["karate"]
+    for features in (torch.eye(graph.num_nodes), torch.eye(graph.num_nodes).to_sparse_csr()):
+        with pytest.warns(UserWarning, match="'cosine' is 0 for every edge .*: all scores are equal") as said:
+            assert not edge_scores(graph, "cosine", features=features).any()
+        assert len([one for one in said if "cosine" in str(one.message)]) == 1

@@ -14,7 +14,10 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.doctor import doctor_command
+from tadropedge.cli.examples import epilog
 from tadropedge.cli.methods import methods_command
+from tadropedge.cli.predict import predict_command
 from tadropedge.cli.progress import command_line, stop_on_signals
 from tadropedge.cli.recover import recover_command
 from tadropedge.cli.report import report_command
@@ -31,13 +34,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode=None,  # rich would take longer to import than everything else here
+    context_settings={"max_content_width": 120},  # where the terminal is that wide
 )
 COMMANDS = (
-    compare_command, methods_command, recover_command, report_command, reproduce_command, sparsify_command,
-    train_command, weights_command,
+    compare_command, train_command, predict_command, weights_command, sparsify_command, methods_command,
+    report_command, recover_command, reproduce_command, doctor_command,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command(command.__name__.removesuffix("_command"))(command)
+    name = command.__name__.removesuffix("_command")
+    app.command(name, epilog=epilog(name))(command)
 
 RESERVE = 2**22  # bytes that are given back to say that there are none left
 

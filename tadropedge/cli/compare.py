@@ -18,23 +18,28 @@ from tadropedge.cli.options import (
     check_score,
     with_laboratory_options,
 )
-from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.cli.progress import announced, command_line, live_progress
 from tadropedge.cli.report import show_comparison
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, without_password
 from tadropedge.method import Method
 
 
 @with_laboratory_options
+@announced
 def compare_command(
     *,
     methods: Annotated[
-        str | None, Option(help=f"comma-separated, such as auto, {METHODS} (default: the paper's)")
+        str | None, Option(metavar="NAMES", help=f"comma-separated, such as auto, {METHODS} (default: the paper's)")
     ] = None,
-    trials: Annotated[int, Option(help="search trials per method and reference, on each choosing split")] = 30,
-    choose_splits: Annotated[int, Option(help="splits on which settings are chosen")] = 3,
-    seeds: Annotated[int, Option(help="fresh seeds and splits on which they are judged")] = 20,
+    trials: Annotated[
+        int, Option(metavar="N", help="search trials per method and reference, on each choosing split")
+    ] = 30,
+    choose_splits: Annotated[int, Option(metavar="N", help="splits on which settings are chosen")] = 3,
+    seeds: Annotated[int, Option(metavar="N", help="fresh seeds and splits on which they are judged")] = 20,
     options: LaboratoryOptions,
-    storage: Annotated[str | None, Option(help="Optuna storage URL or file (default: OUT/study.db)")] = None,
+    storage: Annotated[
+        str | None, Option(metavar="URL|FILE", help="Optuna storage of the trials (default: OUT/study.db)")
+    ] = None,
     out: Out_ = Path("comparison"),
     wait: Wait_ = False,
     as_json: Json_ = False,
@@ -46,8 +51,6 @@ def compare_command(
     interrupted, run the same command again to resume.
 
     The method auto searches over scores, rules, options and budgets with as many trials as every other method.
-
-    Example: tadropedge compare cora --methods dropedge,cdf,auto --trials 20 --seeds 10 --out cora-gcn
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
     if twice := [name for name in named or () if (named or []).count(name) > 1]:
@@ -68,7 +71,7 @@ def compare_command(
         out=out,
         storage=storage,
         wait=wait,
-        reporting=live_progress(as_json, kept="finished trials are kept"),
+        reporting=live_progress(as_json, without_password(storage or str(out / "study.db"))),
         label=lambda data: run_label(data.device.type, command_line(), time.monotonic() - started),
         loading=options.data_options,
     )

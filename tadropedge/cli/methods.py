@@ -22,10 +22,7 @@ EXAMPLES = "cdf, effective-cutoff, inverse-cdf, degree-proportional:unbiased, dr
 
 
 def methods_command(plugin: Plugin_ = None, as_json: Json_ = False) -> None:
-    """List the methods: their forms, and every score, rule, option and network, also those of your own modules.
-
-    Example: tadropedge methods --plugin my_scores
-    """
+    """List the methods: their forms, and every score, rule, option and network, also those of your own modules."""
     del plugin  # its callback has imported them
     from tadropedge.scores.aggregate import aggregate_resistance
     from tadropedge.scores.effective import effective_resistance

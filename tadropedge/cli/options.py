@@ -61,54 +61,84 @@ def load_model_factory(told: str) -> str:
 
 LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
+DATA = f"one of {', '.join(DATASETS)}, or the path of your own data"
+MODEL = "your own nn.Module instead of a backbone; also from the current folder"
+LAPLACIANS = "[combinatorial|normalized]"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
+Model_ = Annotated[str | None, Option(metavar="MODULE:FACTORY", help=MODEL)]
 KeepProb_ = Annotated[
-    float | None, Option(help="the paper's p: probability of KEEPING an edge (default 0.7)", show_default=False)
+    float | None,
+    Option(metavar="P", help="the paper's p: probability of KEEPING an edge (default 0.7)", show_default=False),
 ]
-KeepRatio_ = Annotated[float | None, Option(help="expected share of kept edges, instead of --keep-prob")]
+KeepRatio_ = Annotated[
+    float | None, Option(metavar="SHARE", help="expected share of kept edges, instead of --keep-prob")
+]
 ScoreColumn_ = Annotated[str | None, Option(metavar="NAME", help=COLUMN)]
-Gamma_ = Annotated[float | None, Option(help="threshold (default: the knee of the scores)")]
-Seed_ = Annotated[int, Option(help="random seed")]
-Device_ = Annotated[str, Option(help="auto, cpu or cuda")]
-Root_ = Annotated[Path | None, Option(help="folder with the datasets (or TADROPEDGE_DATA)")]
-Out_ = Annotated[Path, Option(help="folder for the results")]
+Gamma_ = Annotated[float | None, Option(metavar="X", help="threshold of the scores (default: their knee)")]
+Seed_ = Annotated[int, Option(metavar="N", help="random seed")]
+Device_ = Annotated[str, Option(metavar="[auto|cpu|cuda]", help="where to compute; auto is a GPU where there is one")]
+Root_ = Annotated[Path | None, Option(metavar="DIR", help="folder with the datasets (or TADROPEDGE_DATA)")]
+Nodes_ = Annotated[Path | None, Option(metavar="FILE", help="csv of features and labels beside your own edge list")]
+Noise_ = Annotated[str | None, Option(metavar="[calibrated|stated|X]", help="of the signals; source-localization only")]
+Out_ = Annotated[Path, Option(metavar="DIR", help="folder for the results")]
 Wait_ = Annotated[bool, Option("--wait", help="wait while another process uses the folder")]
 Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing else")]
+
+
+def noise_of(told: str | None) -> str | float | None:
+    """The noise by its name, or a number.
+
+    >>> noise_of("stated"), noise_of("0.5")
+    ('stated', 0.5)
+    """
+    with suppress(TypeError, ValueError):
+        return float(told)  # type: ignore[arg-type]
+    return told
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaboratoryOptions:
     """What ``compare`` and ``train`` share: a dataset, a network, a device, and how to train."""
 
-    dataset: Annotated[str, Argument(help=f"one of {', '.join(DATASETS)}, or the path of your own data")]
-    backbone: Annotated[str | None, Option(help=f"{', '.join(NETWORKS)} (default: gcn, or gcnn for graphs)")] = None
-    model: Annotated[
-        str | None,
-        Option(metavar="MODULE:FACTORY", help="your own nn.Module instead of a backbone; also from the current folder"),
+    dataset: Annotated[str, Argument(metavar="DATA", help=DATA, show_default=False)]
+    backbone: Annotated[
+        str | None, Option(metavar="NAME", help=f"{', '.join(NETWORKS)} (default: gcn, or gcnn for graphs)")
     ] = None
-    layers: Annotated[int | None, Option(help="graph convolutions (default 2; 1 for gcnn)")] = None
-    hidden: Annotated[int | None, Option(help="width (default 128; 32 for gcnn)")] = None
-    epochs: Annotated[int, Option(help="epochs of every training")] = 400
-    laplacian: Annotated[str, Option(help="combinatorial or normalized")] = "combinatorial"
-    q: Annotated[int | None, Option("--q", help="clusters per component (default: the number of classes)")] = None
-    split: Annotated[str | None, Option(help="full, public or random, where the dataset offers them")] = None
-    per_class: Annotated[int | None, Option(help="labels per class of a random split")] = None
+    model: Model_ = None
+    layers: Annotated[int | None, Option(metavar="N", help="graph convolutions (default 2; 1 for gcnn)")] = None
+    hidden: Annotated[int | None, Option(metavar="N", help="width (default 128; 32 for gcnn)")] = None
+    epochs: Annotated[int, Option(metavar="N", help="epochs of every training")] = 400
+    laplacian: Annotated[str, Option(metavar=LAPLACIANS, help="whose modes aggregate resistance is made of")] = (
+        "combinatorial"
+    )
+    q: Annotated[
+        int | None, Option("--q", metavar="N", help="clusters per component (default: the number of classes)")
+    ] = None
+    split: Annotated[
+        str | None, Option(metavar="[full|public|random]", help="kind of split, where the dataset offers them")
+    ] = None
+    per_class: Annotated[int | None, Option(metavar="N", help="labels per class of a random split")] = None
     split_sizes: Annotated[
         str | None, Option(metavar="TRAIN,VAL,TEST", help="draw splits of these sizes (of nodes) instead")
     ] = None
     measure: Annotated[
         str | None,
-        Option(help=f"{', '.join(MEASURES)} (default: accuracy, or roc-auc for two classes of very different sizes)"),
+        Option(
+            metavar=f"[{'|'.join(MEASURES)}]",
+            help="what is judged by (default: accuracy, or roc-auc for two classes of very different sizes)",
+        ),
     ] = None
-    noise: Annotated[str | None, Option(help="source-localization only: calibrated, stated or a number")] = None
-    nodes: Annotated[Path | None, Option(help="csv of features and labels beside your own edge list")] = None
+    noise: Noise_ = None
+    nodes: Nodes_ = None
     score_column: ScoreColumn_ = None
-    evaluate_every: Annotated[int, Option(help="epochs from one evaluation to the next")] = 1
+    evaluate_every: Annotated[int, Option(metavar="N", help="epochs from one evaluation to the next")] = 1
     per_layer: Annotated[bool, Option("--per-layer", help="a new subgraph for every layer")] = False
-    selection: Annotated[str, Option(help="which validation loss selects the model: evaluation or training")] = (
-        "evaluation"
+    selection: Annotated[
+        str, Option(metavar="[evaluation|training]", help="the pass whose validation loss selects the model")
+    ] = "evaluation"
+    precision: Annotated[str, Option(metavar="[highest|high]", help="of matrix products; high is TF32 on a GPU")] = (
+        "highest"
     )
-    precision: Annotated[str, Option(help="of matrix products: highest, or high (TF32 on a GPU)")] = "highest"
     seed: Seed_ = 0
     device: Device_ = "auto"
     data_root: Root_ = None
@@ -150,11 +180,9 @@ class LaboratoryOptions:
     @property
     def data_options(self) -> dict[str, Any]:
         """What was asked of the loader; a number may stand for the name of a noise."""
-        named: dict[str, Any] = {"per_class": self.per_class, "noise": self.noise, "nodes": self.nodes}
+        named: dict[str, Any] = {"per_class": self.per_class, "noise": noise_of(self.noise), "nodes": self.nodes}
         named["score_column"] = self.score_column
         named["split_sizes"] = self.sizes
-        with suppress(TypeError, ValueError):
-            named["noise"] = float(self.noise)  # type: ignore[arg-type]
         return {key: value for key, value in named.items() if value is not None}
 
     def laboratory(self, choose_splits: int | None = None) -> Laboratory:

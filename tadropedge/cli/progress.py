@@ -1,20 +1,29 @@
-"""Progress on standard error: a live display on a terminal, a line now and then elsewhere."""
+"""Progress on standard error: a live display on a terminal, a line now and then elsewhere; what a stop leaves."""
 
 from __future__ import annotations
 
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from typing import Any
 
 import typer
 
+from tadropedge.cli.watch import Watch
 from tadropedge.errors import without_password
+from tadropedge.watching import Event, Listener, Moment, Phase, watching
 
-SECONDS_BETWEEN_LINES = 5.0
+PATIENCE = 1.5  # seconds without a word, before a command says that it has begun
+FIRST_LINE, SECONDS_BETWEEN_LINES, MOST_BETWEEN_LINES = 2.0, 5.0, 60.0  # of a log; more seconds in a longer one
+SECONDS_BETWEEN_LOOKS = 0.1  # of the live display
+WIDE = 100  # columns from which there is room for a bar
+LOADING = "loading packages and data ..."
 Report = Callable[[str, int, int], None]  # (phase, done, in all)
 
 
@@ -23,6 +32,7 @@ def command_line() -> str:
     return without_password(shlex.join(["tadropedge", *sys.argv[1:]]))
 
 
+_announcement: ContextVar[Announcement | None] = ContextVar("announcement", default=None)
 _asked: list[int] = []  # signals that asked this process to end
 
 
@@ -40,67 +50,128 @@ def stop_on_signals() -> None:
         signal.signal(number, stop)
 
 
-def _heard(report: Report) -> Report:
-    def reported(phase: str, done: int, total: int) -> None:
-        report(phase, done, total)
-        if _asked:
-            raise KeyboardInterrupt
-
-    return reported
-
-
 @contextmanager
-def live_progress(quiet: bool, kept: str = "") -> Iterator[Report]:
+def live_progress(quiet: bool, place: object = None) -> Iterator[Report]:
     """A live display with the time left on a terminal, a line now and then elsewhere, nothing with ``--json``.
 
-    Where some work is ``kept``, an interruption ends with a line that says so, and how to resume.
+    It shows what it is given and what :mod:`tadropedge.watching` tells. An interruption ends with one line that says
+    what is kept, in ``place`` if anywhere, and how to resume.
     """
+    watch = Watch()
     try:
-        if quiet:
-            yield _heard(lambda phase, done, total: None)
-        elif sys.stderr.isatty():
-            with _display() as report:
-                yield _heard(report)
-        else:
-            yield _heard(plain_log())
+        with _shown(watch, quiet) as show:
+
+            def listen(event: Event) -> None:
+                watch.listen(event)
+                if isinstance(event, (Phase, Moment)):
+                    show(event)
+                    if _asked:
+                        raise KeyboardInterrupt
+
+            with watching(listen):
+                yield lambda phase, done, total: listen(Phase(phase, done, total))
     except KeyboardInterrupt:
-        if not kept:
-            raise
-        print(f"\nstopped; {kept}. Resume with: {command_line()}", file=sys.stderr)
+        words, resumes = watch.left_behind(place)
+        again = "Resume with" if resumes else "Start again with"
+        print(f"\nstopped; {words}. {again}: {command_line()}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 
 @contextmanager
-def _display() -> Iterator[Report]:
+def _shown(watch: Watch, quiet: bool) -> Iterator[Listener]:
+    if quiet:
+        yield lambda event: None
+    elif sys.stderr.isatty():
+        if (announcement := _announcement.get()) is not None:
+            announcement.end()
+        with _display(watch) as show:
+            yield show
+    else:
+        yield plain_log(watch)
+
+
+@contextmanager
+def _display(watch: Watch) -> Iterator[Listener]:
+    """One line per phase, of which the last moves."""
     from rich import progress as bars
     from rich.console import Console
 
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn())
-    times = (bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn())
-    with bars.Progress(*columns, *times, console=Console(stderr=True)) as display:
+    console = Console(stderr=True)
+    bar = (bars.BarColumn(bar_width=20),) if console.width >= WIDE else ()
+    columns = (bars.TimeElapsedColumn(), *bar, bars.TextColumn("{task.description}", markup=False))
+    with bars.Progress(*columns, console=console) as display:
         tasks: dict[str, Any] = {}
+        last = [0.0]
 
-        def shown(phase: str, done: int, total: int) -> None:
-            if phase not in tasks:
-                tasks[phase] = display.add_task(phase, total=total)
-            display.update(tasks[phase], completed=done, total=total)
+        def show(event: Event) -> None:
+            now, phase = time.monotonic(), watch.current
+            between = isinstance(event, Moment) and 0 < event.epoch < event.epochs
+            if phase is None or (between and now - last[0] < SECONDS_BETWEEN_LOOKS):
+                return
+            last[0] = now
+            if phase.name not in tasks:
+                tasks[phase.name] = display.add_task(phase.name, total=1.0)
+            display.update(tasks[phase.name], description=watch.words, completed=watch.share)
 
-        yield shown
+        yield show
 
 
-def plain_log() -> Report:
-    """A line every few seconds, with the time left."""
-    last = [0.0]
-    begun: dict[str, tuple[float, int]] = {}
+class Announcement:
+    """Say on a terminal that the command has begun where it says nothing else for a while, until :meth:`end`."""
 
-    def line(phase: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        start, before = begun.setdefault(phase, (now, done))
-        if done < total and now - last[0] < SECONDS_BETWEEN_LINES:
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._say, daemon=True)
+        self._thread.start()
+
+    def _say(self) -> None:
+        if not self._ended.wait(PATIENCE):
+            print(LOADING, end="", file=sys.stderr, flush=True)
+            self._ended.wait()
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)  # the line is empty again
+
+    def end(self) -> None:
+        """Something else is said now."""
+        self._ended.set()
+        self._thread.join()
+
+
+def announced(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that imports torch, which takes seconds, say that it has begun."""
+
+    @wraps(command)
+    def told(**given: Any) -> None:
+        if given["as_json"] or not sys.stderr.isatty():
+            command(**given)
             return
+        announcement = Announcement()
+        token = _announcement.set(announcement)
+        try:
+            command(**given)
+        finally:
+            _announcement.reset(token)
+            announcement.end()
+
+    return told
+
+
+def plain_log(watch: Watch) -> Listener:
+    """A line at the ends of each phase and every few seconds between them, with the time left."""
+    begun, last = time.monotonic(), [-MOST_BETWEEN_LINES]
+    lines: set[str] = set()
+
+    def line(event: Event) -> None:
+        phase = watch.current
+        if phase is None:
+            return
+        now, new = time.monotonic(), phase.name not in lines
+        between = max(SECONDS_BETWEEN_LINES, min(MOST_BETWEEN_LINES, (now - begun) / 20))
+        ends = isinstance(event, Phase) and (new or 1 < phase.total == phase.done)
+        due = now - last[0] >= (between if last[0] > begun + FIRST_LINE else FIRST_LINE)
+        if not (ends or due) or (phase.name.startswith("scoring") and watch.seconds < FIRST_LINE):
+            return  # a score that is there at once needs no line
+        lines.add(phase.name)
         last[0] = now
-        speed = (done - before) / max(now - start, 1e-9)
-        left = f", about {(total - done) / speed:.0f} s left" if speed > 0 and done < total else ""
-        print(f"{phase}: {done} of {total}{left}", file=sys.stderr, flush=True)
+        print(watch.words, file=sys.stderr, flush=True)
 
     return line

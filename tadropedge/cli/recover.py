@@ -12,13 +12,12 @@ from tadropedge.errors import TadropedgeError
 
 
 def recover_command(
-    storage: Annotated[Path, Argument(help="a damaged study.db or .journal file")], wait: Wait_ = False
+    storage: Annotated[Path, Argument(metavar="FILE", help="a damaged study.db or .journal file", show_default=False)],
+    wait: Wait_ = False,
 ) -> None:
     """Keep every finished trial that can be read of a damaged storage; the damaged file stays beside it.
 
     Then run the interrupted command again: only what is lost is trained again.
-
-    Example: tadropedge recover cora-gcn/study.db
     """
     from tadropedge.search.recover import recover
 

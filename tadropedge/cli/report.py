@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,16 +21,15 @@ if TYPE_CHECKING:
     from tadropedge.comparison.results import Results
     from tadropedge.paper.document import Document
 
+PIPED = 120  # columns of a table where there is no terminal
+
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(help="folder with a results.json")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder with a results.json", show_default=False)],
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
-    """Write the report of a finished comparison or reproduction again.
-
-    Example: tadropedge report cora-gcn
-    """
+    """Write the report of a finished comparison or reproduction again."""
     from tadropedge.comparison.report import write_report
     from tadropedge.comparison.results import parse
     from tadropedge.paper.document import parse_document
@@ -48,17 +50,38 @@ def report_command(
 
 def show(document: object, as_json: bool, words: Iterable[RenderableType]) -> None:
     """Print a document as JSON and nothing else, or else the lines and tables that tell of it."""
-    from rich.console import Console
-
     if as_json:
         print(json.dumps(document))
         return
-    console = Console()
+    from rich.console import Console
+    from rich.table import Table
+
+    from tadropedge.publish.terminal import least_width
+
+    terminal = sys.stdout.isatty()
+    # A pipe has no width: lines stay whole there, and tables get a fixed one unless COLUMNS says another.
+    console = Console() if terminal or "COLUMNS" in os.environ else Console(width=PIPED)
     for part in words:
         if isinstance(part, str):
-            print(part)
-        else:
-            console.print(part)
+            print(_wrapped(part, console.width) if terminal else part)
+            continue
+        above, below = (part.title, part.caption) if isinstance(part, Table) else (None, None)
+        if isinstance(part, Table):
+            part.title = part.caption = None  # which would be as narrow as the table
+        for piece in filter(None, (above, part, below)):
+            least = least_width(piece) if isinstance(piece, Table) else 0
+            wide = console if least <= console.width else Console(width=least)  # a narrow terminal wraps its lines
+            wide.print(piece)
+
+
+def _wrapped(words: str, width: int) -> str:
+    """Lines of a width, broken between words alone: the path of a file stays whole.
+
+    >>> _wrapped("written to a/very/long/folder", 12).splitlines()
+    ['written to', 'a/very/long/folder']
+    """
+    lines = (wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in words.splitlines())
+    return "\n".join(line for some in lines for line in some or [""])
 
 
 def show_comparison(results: Results, as_json: bool, *lines: str) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, Wait_, chosen_device, output_folder
-from tadropedge.cli.progress import live_progress
+from tadropedge.cli.progress import announced, live_progress
 from tadropedge.cli.report import show_verdicts
 from tadropedge.paper.registry import ALL, ITEMS, named_items
 
@@ -21,13 +21,16 @@ TOGETHER = "trainings that --check makes together, at least; as many as before g
 AGAIN = "make finished items again from the trainings and measurements that are kept"
 
 
+@announced
 def reproduce_command(
-    name: Annotated[str, Argument(help=f"one of {', '.join(ITEMS)}, {ALL}")],
-    preset: Annotated[str, Option(help="quick: minutes on 2 cores; paper: all of it")] = "quick",
-    parts: Annotated[list[str] | None, Option("--part", help=PART)] = None,
+    name: Annotated[str, Argument(metavar="ITEM", help=f"one of {', '.join(ITEMS)}, {ALL}")],
+    preset: Annotated[
+        str, Option(metavar="[quick|paper]", help="quick: minutes on 2 cores; paper: all of it")
+    ] = "quick",
+    parts: Annotated[list[str] | None, Option("--part", metavar="NAME", help=PART)] = None,
     again: Annotated[bool, Option("--again", help=AGAIN)] = False,
-    check: Annotated[float | None, Option(help=CHECK)] = None,
-    check_batch: Annotated[int, Option(help=TOGETHER)] = 16,
+    check: Annotated[float | None, Option(metavar="SHARE", help=CHECK)] = None,
+    check_batch: Annotated[int, Option(metavar="N", help=TOGETHER)] = 16,
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
@@ -38,8 +41,6 @@ def reproduce_command(
     """Make a table or figure of the paper, or all of them, and judge every claim.
 
     If it is interrupted, run the same command again to resume.
-
-    Example: tadropedge reproduce table1 --preset quick --out reproduction
     """
     names = named_items(name)
     from tadropedge.paper.reproduce import FILES, Run, reproduce
@@ -49,7 +50,7 @@ def reproduce_command(
     command = shlex.join(["tadropedge", "reproduce", name, *chosen, "--device", device, "--seed", str(seed)])
     place = chosen_device(device)
     targets = output_folder(out, *FILES, "studies/", "cache/", wait=wait)
-    with targets, live_progress(as_json, kept="what is finished is kept") as report:
+    with targets, live_progress(as_json, out) as report:
         run = Run(
             out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, check=check,
             check_batch=check_batch, command=command, report=report, say=partial(print, file=sys.stderr),

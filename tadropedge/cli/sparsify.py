@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from tadropedge.checks import name_or_path
 from tadropedge.cli.options import (
+    LAPLACIANS,
     Device_,
     Json_,
     Out_,
@@ -29,7 +30,7 @@ from tadropedge.cli.options import (
     chosen_device,
     output_folder,
 )
-from tadropedge.cli.progress import Report, command_line, live_progress
+from tadropedge.cli.progress import Report, announced, command_line, live_progress
 from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
 from tadropedge.cli.weights import SOLVER, score_settings
@@ -51,18 +52,23 @@ SCORE = (
 CERTIFICATE, UNIFORM = "certificate.json", "uniform"
 
 
+@announced
 def sparsify_command(
-    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
-    score: Annotated[str | None, Option(help=SCORE, show_default=False)] = None,
-    keep_ratio: Annotated[float, Option(help="the expected share of kept edges, up to 1")] = 0.1,
-    q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
+    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH, show_default=False)],
+    score: Annotated[str | None, Option(metavar="NAME", help=SCORE, show_default=False)] = None,
+    keep_ratio: Annotated[float, Option(metavar="SHARE", help="the expected share of kept edges, up to 1")] = 0.1,
+    q: Annotated[int | None, Option(metavar="N", help="clusters per component (datasets: number of classes)")] = None,
     desired_clusters: Annotated[
-        int | None, Option(help="approximate number of clusters; q at the nearest large eigengap")
+        int | None, Option(metavar="N", help="approximate number of clusters; q at the nearest large eigengap")
     ] = None,
-    laplacian: Annotated[str | None, Option(help="combinatorial (default) or normalized")] = None,
-    solver: Annotated[str | None, Option(help=SOLVER)] = None,
-    tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
-    relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
+    laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
+    solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
+    tolerance: Annotated[
+        float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")
+    ] = None,
+    relative_error: Annotated[
+        float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")
+    ] = None,
     score_column: ScoreColumn_ = None,
     header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
@@ -79,8 +85,6 @@ def sparsify_command(
 
     Writes edges.csv, graph.npz, data.pt (PyTorch Geometric) and certificate.json. If it is interrupted, run the same
     command again to resume; it ends with the same files.
-
-    Example: tadropedge sparsify cora --score effective --keep-ratio 0.5 --out cora-sparse
     """
     score = score if score is not None else "effective" if score_column is None else "column"
     lookup("score", score, dict.fromkeys((UNIFORM, *SCORES)))  # not what it stands for, which would load torch
@@ -111,7 +115,7 @@ def sparsify_command(
         )
         name, read = found.name, found.graph
         settings = given if score == UNIFORM else score_settings(score, given, found.known, name)
-        with live_progress(as_json, kept="finished components are kept") as report:
+        with live_progress(as_json, out / "cache") as report:
             how: dict[str, Any] = {"cache_dir": out / "cache", "device": place}
             importance = edge_importance(read, score, settings, progress=partial(report, "edges scored"), **how)
             sparse = draw(read, keep_ratio, importance, seed)

@@ -23,38 +23,47 @@ from tadropedge.cli.options import (
     output_folder,
     with_laboratory_options,
 )
-from tadropedge.cli.progress import live_progress
+from tadropedge.cli.progress import announced, live_progress
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import SENSITIVITY, Method
+from tadropedge.watching import Kept, tell
+
+NORMALIZATIONS = (  # written out, because those of shift.py load torch
+    "gcn", "first-order", "gcn-residual", "random-walk", "adjacency", "spectral", "laplacian", "normalized-laplacian",
+)  # fmt: skip
 
 
 @with_laboratory_options
+@announced
 def train_command(
     *,
-    method: Annotated[str, Option(help=f"such as {METHODS}")] = "cdf",
+    method: Annotated[str, Option(metavar="NAME", help=f"such as {METHODS}")] = "cdf",
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
-    keep_last: Annotated[float | None, Option(help="the same for the last layer, with :nested (default 1)")] = None,
+    keep_last: Annotated[
+        float | None, Option(metavar="P", help="the same for the last layer, with :nested (default 1)")
+    ] = None,
     sensitivity: Annotated[
-        float | None, Option(help="c of dropsens: share of sensitivity to leave (default 0.9)")
+        float | None, Option(metavar="C", help="c of dropsens: share of sensitivity to leave (default 0.9)")
     ] = None,
     gamma: Gamma_ = None,
-    learning_rate: float = 0.01,
-    weight_decay: float = 5e-4,
-    dropout: float = 0.5,
-    normalization: Annotated[str | None, Option(help="normalisation of the shift operator (default gcn)")] = None,
+    learning_rate: Annotated[float, Option(metavar="X", help="step size of Adam")] = 0.01,
+    weight_decay: Annotated[float, Option(metavar="X", help="weight of the squared parameters in the loss")] = 5e-4,
+    dropout: Annotated[float, Option(metavar="P", help="probability of dropping an entry of a layer")] = 0.5,
+    normalization: Annotated[
+        str | None, Option(metavar="NAME", help=f"{', '.join(NORMALIZATIONS)} (default gcn)")
+    ] = None,
     self_weight: Annotated[bool, Option("--self-weight", help="add X W_self in every layer")] = False,
     batch_norm: Annotated[bool, Option("--batch-norm", help="normalise every layer over the nodes")] = False,
-    batch_size: Annotated[int | None, Option(help="training nodes per step (default: the network's own)")] = None,
+    batch_size: Annotated[
+        int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
+    ] = None,
     options: LaboratoryOptions,
-    out: Annotated[Path | None, Option(help="folder for the best model (safetensors and JSON)")] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="folder for the best model (default: none)")] = None,
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
-    """Train one model, print the accuracy it reached, and save it at its best epoch.
-
-    Example: tadropedge train cora --method cdf --keep-prob 0.7 --layers 3 --out cora-model
-    """
+    """Train one model, print the accuracy it reached, and save it at its best epoch."""
     budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
@@ -69,8 +78,10 @@ def train_command(
     with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, wait=wait):
         laboratory = options.laboratory()
         with live_progress(as_json) as report:
-            laboratory.progress = lambda done, total: report("training", done, total)
+            tell(Kept("trainings", 0, 1))
+            report("training", 0, 1)
             outcome = laboratory.train([trial], keep_state=out is not None)[0]
+            report("training", 1, 1)
         if outcome.failed:
             raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {learning_rate:g}")
         if out is not None:
@@ -82,7 +93,9 @@ def train_command(
     answer = {"dataset": options.dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
-    print(json.dumps(answer) if as_json else "\n".join(f"{key}: {value}" for key, value in answer.items()))
+    lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
+    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.dataset}"]
+    print(json.dumps(answer) if as_json else "\n".join(lines + saved))
 
 
 def _checked(
@@ -94,6 +107,12 @@ def _checked(
         raise TadropedgeError(
             f"{one.name!r} is a search over methods, which tadropedge compare runs; to train one model, name a method "
             "such as degree-proportional"
+        )
+    budget = {"--keep-prob": keep_prob, "--keep-ratio": keep_ratio}
+    if one.strategy is None and (given := [flag for flag, value in budget.items() if value is not None]):
+        raise TadropedgeError(
+            f"{given[0]} says how many edges a method keeps, and {method!r} drops none: leave it out, or name a "
+            "method such as dropedge"
         )
     if keep_last is not None and "nested" not in one.options:
         raise TadropedgeError(

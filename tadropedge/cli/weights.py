@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 from tadropedge.checks import check_positive, name_or_path
 from tadropedge.cli.options import (
+    LAPLACIANS,
     Device_,
     Gamma_,
     Json_,
@@ -31,7 +32,7 @@ from tadropedge.cli.options import (
     chosen_device,
     output_folder,
 )
-from tadropedge.cli.progress import command_line, live_progress
+from tadropedge.cli.progress import announced, command_line, live_progress
 from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
 from tadropedge.errors import TadropedgeError, lookup
@@ -47,18 +48,23 @@ COMPONENT = "which component to speak of: largest, all, or its number by size (1
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
 
+@announced
 def weights_command(
-    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH)],
-    q: Annotated[int | None, Option(help="clusters per component (datasets: number of classes)")] = None,
+    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH, show_default=False)],
+    q: Annotated[int | None, Option(metavar="N", help="clusters per component (datasets: number of classes)")] = None,
     desired_clusters: Annotated[
-        int | None, Option(help="approximate number of clusters; q at the nearest large eigengap")
+        int | None, Option(metavar="N", help="approximate number of clusters; q at the nearest large eigengap")
     ] = None,
-    score: Annotated[str | None, Option(help=SCORE, show_default=False)] = None,
+    score: Annotated[str | None, Option(metavar="NAME", help=SCORE, show_default=False)] = None,
     kind: Annotated[str | None, Option(hidden=True)] = None,
-    laplacian: Annotated[str | None, Option(help="combinatorial (default) or normalized")] = None,
-    solver: Annotated[str | None, Option(help=SOLVER)] = None,
-    tolerance: Annotated[float | None, Option(help="bound on the error of every score (default 1e-8)")] = None,
-    relative_error: Annotated[float | None, Option(help="of a sketched effective resistance (default 0.1)")] = None,
+    laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
+    solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
+    tolerance: Annotated[
+        float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")
+    ] = None,
+    relative_error: Annotated[
+        float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")
+    ] = None,
     score_column: ScoreColumn_ = None,
     component: Annotated[str, Option(metavar="NAME", help=COMPONENT)] = "largest",
     component_of: Annotated[
@@ -82,8 +88,6 @@ def weights_command(
     """Which edges hold this graph together? Writes scores, a summary, pictures and an interactive page.
 
     If it is interrupted, run the same command again to resume; it ends with the same files.
-
-    Example: tadropedge weights cora --q 7 --out cora-weights
     """
     score = score if kind is None else kind
     if score is not None:
@@ -125,7 +129,7 @@ def weights_command(
             _explain(read, score, settings, place, as_json)
             return
         part = Part.chosen(read, component, component_of)
-        with live_progress(as_json, kept="finished components are kept") as report:
+        with live_progress(as_json, out / "cache") as report:
             counted = partial(report, "edges scored")
             solved = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
             spoken = part.of(solved)

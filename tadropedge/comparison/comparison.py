@@ -25,6 +25,7 @@ from tadropedge.search.study import Finished, Storage, study_name
 from tadropedge.strategies import wants_gamma
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.watching import Phase, tell
 
 DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
 LARGEST_BATCH = 512  # trials trained between two writes
@@ -82,6 +83,7 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         if (score := Method.of(method).score) is not None:
             laboratory.scores(score)  # one that fails is refused before anything is trained
     found = _trained(laboratory, plan, storage, report)
+    tell(Phase("judging", 0, 1))
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     selected = selections(searches, laboratory.dataset.split.sizes[1])
     tests, procedure = _judged(laboratory, found, searches, selected)

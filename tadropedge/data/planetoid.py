@@ -116,6 +116,11 @@ def data_root(root: str | Path | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tadropedge"
 
 
+def citation_files(name: str, root: str | Path | None = None) -> list[Path]:
+    """Where the files of ``cora``, ``citeseer`` or ``pubmed`` lie, or would lie."""
+    return list(_paths(_folder(name), root).values())
+
+
 def _paths(name: str, root: str | Path | None) -> dict[str, Path]:
     raw = data_root(root) / "planetoid" / name / "raw"
     return {file: raw / f"ind.{name.lower()}.{file}" for file in FILES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import torch
@@ -36,14 +37,26 @@ def cosine(graph: Graph, features: Tensor | None) -> Tensor:
     """
     rows = _checked(graph, features)
     if rows.layout is torch.sparse_csr:
-        return _sparse(graph, rows).to(graph.device)
+        return _told(_sparse(graph, rows).to(graph.device))
     products = [torch.empty(0, dtype=torch.float64, device=graph.device)]
     size = _each(rows, rows)
     step = max(1, ENTRIES[rows.device.type] // max(1, rows.shape[1]))
     for low, high in zip(*(end.split(step) for end in graph.pairs), strict=True):
         products.append(_each(rows[low], rows[high]))
     low, high = size[graph.pairs]
-    return _angle(torch.cat(products), low, high)
+    return _told(_angle(torch.cat(products), low, high))
+
+
+def _told(found: Tensor) -> Tensor:
+    """The scores; that they are all equal, and so tell nothing of the edges, is said as a warning."""
+    if len(found) > 1 and bool((found == found[0]).all()):
+        why = "neighbours have no feature in common, as with one-hot features" if found[0] == 0 else "features agree"
+        warnings.warn(
+            f"the score 'cosine' is {float(found[0]):g} for every edge ({why}): all scores are equal, so dropping by "
+            "them is dropping uniformly",
+            stacklevel=3,
+        )
+    return found
 
 
 def _checked(graph: Graph, features: Tensor | None) -> Tensor:

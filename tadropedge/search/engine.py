@@ -19,6 +19,7 @@ from tadropedge.search.signals import uninterrupted
 from tadropedge.search.space import Spaces, check_spaces
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
+from tadropedge.watching import Kept, tell
 
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
 Progress = Callable[[int, int], None]
@@ -162,12 +163,28 @@ def run_jobs(
     if (look := _look.get()) is not None:
         look(train, jobs)
         return
-    progress = progress or _silent
     missing = {(job.ledger.id, job.index): job for job in jobs if not job.ledger.holds(job.index, job.trial)}
     done = len(jobs) - len(missing)
-    progress(done, len(jobs))
+    _reached(progress, done, len(jobs))
     if not missing:
         return
+    try:
+        _run(train, jobs, missing, done, batch=batch, progress=progress, curves=curves)
+    except KeyboardInterrupt:  # which may have come when a batch was written and not yet counted
+        _reached(progress, sum(job.ledger.holds(job.index, job.trial) for job in jobs), len(jobs))
+        raise
+
+
+def _run(
+    train: Train,
+    jobs: Sequence[Job],
+    missing: dict[tuple[int, int], Job],
+    done: int,
+    *,
+    batch: int,
+    progress: Progress | None,
+    curves: bool,
+) -> None:
     claims, code = Claims.on(jobs[0].ledger.storage), commit()
     while missing:
         # A batch is the unit of work.
@@ -186,7 +203,7 @@ def run_jobs(
         missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
         if len(jobs) - len(missing) > done:
             done = len(jobs) - len(missing)
-            progress(done, len(jobs))
+            _reached(progress, done, len(jobs))
         if not part:
             time.sleep(PAUSE)
 
@@ -203,5 +220,8 @@ def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outco
     return outcomes
 
 
-def _silent(done: int, total: int) -> None:
-    """No progress display."""
+def _reached(progress: Progress | None, done: int, total: int) -> None:
+    """So many jobs are finished and written."""
+    if progress is not None:
+        tell(Kept("trainings", done, total))  # which says what the numbers of the next report are
+        progress(done, total)

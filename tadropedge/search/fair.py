@@ -20,6 +20,7 @@ from tadropedge.search.entrants import Entrant, budgets, references, with_refere
 from tadropedge.search.protocol import KeptShare, Settled, adaptive, best, kept_shares, retrained
 from tadropedge.search.space import Spaces, settled_space
 from tadropedge.search.study import Finished, Storage, opened
+from tadropedge.watching import Expected, tell
 
 Array = npt.NDArray[np.float64]
 Report = Callable[[str, int, int], None]  # (phase, trials done, trials in all)
@@ -95,6 +96,9 @@ def fair(
     """
     names = with_references(methods)
     check_jobs(count_trainings(methods, trials, len(judge_splits), choose_splits))
+    matching = sum(map(adaptive, names))
+    searched = [len(names) * trials * choose_splits, matching * trials * choose_splits]
+    tell(Expected(dict(zip(PHASES, [*searched, (len(names) + matching) * len(judge_splits)], strict=True))))
     with opened(storage) as base:
         search = partial(
             run_searches, train, space, trials=trials, seed=seed, storage=base,

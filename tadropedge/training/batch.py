@@ -8,6 +8,7 @@ the device, so on a GPU one epoch is recorded as a CUDA graph and replayed.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ from tadropedge.training.task import TRAIN, VAL, Pass, Task, cross_entropy, mean
 MOST_STEPS = 4  # mini-batches per epoch: a large training set is seen over several epochs
 ORDER = 100  # the stream that the order of the training nodes comes from
 OTHERS = 2**62  # the rank of nodes that do not train
+MARKS = 200  # epochs of a training on a GPU that are reported
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +109,16 @@ class Batch:
         return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[Outcome]:
-        """Run all epochs and read the outcomes."""
+        """Run all epochs and read the outcomes; ``progress`` is called with the number of epochs that are done."""
         run_epoch = self._recorded() if self.device.type == "cuda" and self.network.recordable else self.run_epoch
+        behind = Behind(progress, self.course.epochs) if progress and self.device.type == "cuda" else None
+        reached = behind.queued if behind else progress
         for epoch in range(int(self.epoch), self.course.epochs):
             run_epoch(self.course.evaluates(epoch))
-            if progress is not None:
-                progress(epoch + 1)
+            if reached is not None:
+                reached(epoch + 1)
+        if behind is not None:
+            behind.wait()
         return self.record.outcomes([epoch for epoch in range(self.course.epochs) if self.course.evaluates(epoch)])
 
     def run_epoch(self, evaluate: bool = True) -> None:
@@ -199,3 +205,34 @@ class Batch:
         with torch.cuda.graph(graph):
             self.run_epoch(evaluate)
         return graph.replay
+
+
+class Behind:
+    """Progress of epochs that a GPU is given long before it runs them.
+
+    An event follows some of them into the queue. Those that the GPU has passed are reported when the next epoch is
+    queued, and in the end the rest as it passes them: it is never asked to stop or to wait.
+    """
+
+    def __init__(self, progress: Callable[[int], None], epochs: int) -> None:
+        self._progress, self._last, self._every = progress, epochs, max(1, epochs // MARKS)
+        self._marks: deque[tuple[int, torch.cuda.Event]] = deque()
+
+    def queued(self, epoch: int) -> None:
+        """So many epochs are in the queue."""
+        if epoch % self._every == 0 or epoch == self._last:
+            event = torch.cuda.Event(blocking=True)
+            event.record()
+            self._marks.append((epoch, event))
+        passed = None
+        while self._marks and self._marks[0][1].query():
+            passed = self._marks.popleft()[0]
+        if passed is not None:
+            self._progress(passed)
+
+    def wait(self) -> None:
+        """Report the epochs that are still in the queue, one mark after the other."""
+        while self._marks:
+            epoch, event = self._marks.popleft()
+            event.synchronize()
+            self._progress(epoch)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from tadropedge.training.measures import check_measurable, default_measure
 from tadropedge.training.reach import within_reach
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_named, check_trial, train
+from tadropedge.watching import Moment, Phase, tell, watched
 
 VERSION = (
     1  # of the trainer: raise it when the same trial would give another result, so that old trials are not resumed
@@ -166,7 +167,9 @@ class Laboratory:
         lookup("score (name)", name, SCORES)
         if name not in self._scores:
             settings = self._score_settings(name)
-            self._scores[name] = edge_scores(self.dataset.graph, name, cache_dir=self.cache_dir, **settings)
+            show = _scoring(name) if watched() else None
+            found = edge_scores(self.dataset.graph, name, cache_dir=self.cache_dir, progress=show, **settings)
+            self._scores[name] = found
         return self._scores[name]
 
     def available_scores(self) -> list[str]:
@@ -297,7 +300,7 @@ class Laboratory:
         while len(outcomes) < len(trials):
             batch = trials[len(outcomes) : len(outcomes) + size]
             try:
-                outcomes += self._train_batch(batch, keep_state)
+                outcomes += self._train_batch(batch, keep_state, partial(self._reached, len(trials), len(outcomes)))
             except TadropedgeError:
                 raise
             except Exception as error:
@@ -390,20 +393,30 @@ class Laboratory:
         names = {Method.of(trial.method).score for trial in trials}
         return {name: self.scores(name) for name in sorted(filter(None, names))}
 
-    def _train_batch(self, trials: Sequence[Trial], keep_state: bool) -> list[Outcome]:
+    def _reached(self, trainings: int, before: int, finished: int, together: int, epoch: int) -> None:
+        """Tell where the trainings of one call are; this batch came after ``before`` of them."""
+        if self.progress is not None and epoch:
+            self.progress(epoch, self.epochs)
+        counts = {"trainings": trainings, "finished": before + finished, "together": together}
+        tell(Moment(**counts, epoch=epoch, epochs=self.epochs))
+
+    def _train_batch(
+        self, trials: Sequence[Trial], keep_state: bool, reached: Callable[[int, int, int], None]
+    ) -> list[Outcome]:
         numbers = sorted({trial.split for trial in trials})
         place = {number: at for at, number in enumerate(numbers)}
         task = make_task(self.dataset, [self.split(number) for number in numbers], self._needed(trials))
         course = self._course(keep_state)
-        report = self.progress
-
-        def advance(epoch: int) -> None:
-            if report is not None:
-                report(epoch, self.epochs)
-
         places = [place[trial.split] for trial in trials]
+        reached(0, len(trials), 0)
+        shown = reached if watched() or self.progress is not None else None
         with matmul_precision(self.precision):
-            return train(task, self.architecture, trials, course, split_places=places, progress=advance)
+            return train(task, self.architecture, trials, course, split_places=places, progress=shown)
+
+
+def _scoring(name: str) -> Callable[[int, int], None]:
+    """Progress of a score, for whoever watches."""
+    return lambda done, total: tell(Phase(f"scoring edges ({name})", done, total))
 
 
 def laboratory_for(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 
@@ -22,7 +23,7 @@ def train(
     course: Course,
     *,
     split_places: Sequence[int] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int, int], None] | None = None,
 ) -> list[Outcome]:
     """Train all ``trials`` and return their outcomes in order.
 
@@ -32,6 +33,7 @@ def train(
     other, and so is each trial of an opaque network, a user's own module. Evaluation is on the whole graph, whatever
     the options.
     ``split_places`` gives the place of each trial's split in ``task.splits``; by default it is the split's number.
+    ``progress(finished, together, epoch)``: so many trials are finished, and a group of so many has passed an epoch.
     """
     where = [trial.split for trial in trials] if split_places is None else split_places
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -46,7 +48,8 @@ def train(
         for mine, splits in batches:
             check_options(task, architecture, mine, splits, course)
     for places, (mine, splits) in zip(groups.values(), batches, strict=True):
-        outcomes |= dict(zip(places, Batch(task, architecture, mine, splits, course).run(progress), strict=True))
+        report = None if progress is None else partial(progress, len(outcomes), len(mine))
+        outcomes |= dict(zip(places, Batch(task, architecture, mine, splits, course).run(report), strict=True))
     return [outcomes[place] for place in range(len(trials))]
 
 

@@ -34,6 +34,7 @@ from tadropedge.comparison import statistics
 from tadropedge.comparison.comparison import Plan, compare
 from tadropedge.method import Method
 from tadropedge.nn.own import own_network
+from tadropedge.predicting import predict, write_predictions
 from tadropedge.registry import Registry
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.training.batch import Course
@@ -79,6 +80,7 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge.training.laboratory": ("Laboratory", "laboratory_for"),
     "tadropedge.training.measures": ("default_measure",),
     "tadropedge.training.model_file": ("load_model", "save_model"),
+    "tadropedge.predicting": ("predict", "write_predictions"),
     "tadropedge.comparison.comparison": ("Plan", "compare"),
     "tadropedge.comparison.statistics": (
         "mean_interval",
@@ -771,6 +773,17 @@ def trainings() -> Iterator[Call]:
          "num_features": Whole(1), "num_classes": Whole(2), "num_nodes": Optional(Whole(1)),
          "class_names": Optional(Listed())},
     )  # fmt: skip
+    name = "tadropedge.predicting"
+    yield Call(f"{name}.predict", probabilities, {"model": folder() / "model", "data": KARATE},
+               {"model": PathLike(), "data": Instance()})  # fmt: skip
+    yield Call(f"{name}.write_predictions", write_predictions,
+               {"found": predict(folder() / "model", KARATE), "path": folder() / "predictions.csv"},
+               {"found": Instance(), "path": PathLike()})  # fmt: skip
+
+
+def probabilities(model: Any, data: Any) -> Any:
+    """What is predicted, as one tensor."""
+    return predict(model, data).probabilities
 
 
 def compared_rows(**given: Any) -> Any:

@@ -10,17 +10,19 @@ import inspect
 import sys
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import get_args
 
 import tadropedge.comparison.report  # what commands import when they run is loaded here once, not in every child
 import tadropedge.paper.reproduce
+import tadropedge.predicting
 import tadropedge.score_report.terminal
 import tadropedge.score_report.write
 import tadropedge.sparsifier
 import tadropedge.training.model_file  # noqa: F401
 from tadropedge.cli import app
-from torture import Case
+from torture import Case, jobs
 from torture.process import assert_refused, command
 
 TRIES = "bad options and arguments of every command"
@@ -39,13 +41,16 @@ BASE = {
     "train": "karate --epochs 1 --out out",
     "weights": "karate --no-figures --out out",
     "sparsify": "karate --keep-ratio 0.5 --out out",
+    "predict": "model karate --out out",
+    "doctor": "",
     "reproduce": "components --out out",
     "report": "finished",
 }
-VALUES = {"storage": STORAGES, "nodes": FILES, "out": FOLDERS, "folder": FILES, "data_root": FILES}
+VALUES = {"storage": STORAGES, "nodes": FILES, "out": FOLDERS, "folder": FILES, "data_root": FILES, "saved": FILES}
 FINE = {  # odd, but legal
     "seed": {str(2**63)},
     "data_root": set(FILES),
+    "predict out": {"file"},  # which is replaced
 }
 PLUGINS = {"raises": "raise RuntimeError('two\\nlines')", "leaves": "raise SystemExit(0)", "broken": "def ("}
 DAMAGED = {
@@ -86,6 +91,13 @@ COMBINED = (
     "sparsify karate --score column", "sparsify karate --score-column w",
     "sparsify file", "sparsify nope.npz", "sparsify .", "sparsify /dev/null",
     "sparsify karate --out file", "sparsify karate --device cuda:99", "sparsify karate --connected",
+    "train karate --method original --keep-prob 0.5", "train karate --method original --keep-ratio 0.5",
+    "train karate --method graphsage --keep-prob 0.5",
+    "predict", "predict model", "predict model clusters", "predict model nope", "predict nowhere karate",
+    "predict file karate", "predict finished karate", "predict model karate --out .", "predict model karate --epochs 3",
+    "predict model karate --model nope", "predict model karate --model no.such:thing", "predict model karate --nodes x",
+    "predict model source-localization", "predict model karate --device cuda:99", "predict model karate --noise 0.1",
+    "doctor karate", "doctor --out x",
     "reproduce nope", "reproduce Table1", "reproduce components --preset Quick", "reproduce components --part cora",
     "reproduce table1 --part nope", "reproduce all --part cora", "reproduce components --out file",
     "report file", "report .", "report nowhere", *(f"report {name}" for name in DAMAGED),
@@ -98,6 +110,8 @@ FINE_LINES = (
     f"train karate --epochs 1 --seed {2**63}", f"weights karate --no-figures --seed {2**64 - 1}",
     "weights karate --explain", "sparsify karate --keep-ratio 1", "sparsify KARATE --score uniform --no-certificate",
     f"sparsify karate --seed {2**64 - 1}",
+    "predict model karate", "predict model/model.json KARATE --json", "predict model karate --out new/folder/file.csv",
+    "doctor", "doctor --json",
     "train karate --epochs 1 --data-root nowhere", "--version", "--help", "train --help",
     "train --plugin prints --help",
 )  # fmt: skip
@@ -120,10 +134,11 @@ def cases() -> Iterator[Case]:
         yield Case(f"tadropedge {line}", partial(works, line.split()))
 
 
-def options(name: str) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Every option of a command: its name, how it is written (``None`` for an argument), and the values to try."""
+def options(name: str) -> Iterator[tuple[str, str | int, list[str]]]:
+    """Every option of a command: its name, how it is written (an argument: its place), and the values to try."""
     (callback,) = (one.callback for one in app.registered_commands if one.name == name)
     assert callback is not None
+    places = count()
     for option in inspect.signature(callback, eval_str=True).parameters.values():
         kind, *told = (
             get_args(option.annotation) if hasattr(option.annotation, "__metadata__") else (option.annotation,)
@@ -134,14 +149,16 @@ def options(name: str) -> Iterator[tuple[str, str | None, list[str]]]:
         values = VALUES.get(option.name, WHOLE if int in kinds else REAL if float in kinds else NAMES)
         written = (*(told[0].param_decls or () if told else ()), f"--{option.name.replace('_', '-')}")[0]
         argument = bool(told) and type(told[0]).__name__ == "ArgumentInfo"
-        fine = FINE.get(option.name, set())
-        yield option.name, None if argument else written, [value for value in values if value not in fine]
+        fine = FINE.get(option.name, set()) | FINE.get(f"{name} {option.name}", set())
+        place = next(places) if argument else written
+        yield option.name, place, [value for value in values if value not in fine]
 
 
-def replaced(given: list[str], flag: str | None, value: str) -> list[str]:
-    """The words of a command with one option, or its argument, replaced."""
-    if flag is None:
-        return [*given[1:], "--", value]
+def replaced(given: list[str], flag: str | int, value: str) -> list[str]:
+    """The words of a command with one option, or one of its arguments, replaced."""
+    if isinstance(flag, int):
+        first = next((at for at, word in enumerate(given) if word.startswith("--")), len(given))
+        return [*given[first:], "--", *given[:flag], value, *given[flag + 1 : first]]
     place = given.index(flag) if flag in given else len(given)
     return [*given[:place], *given[place + 2 :], f"{flag}={value}"]
 
@@ -154,6 +171,9 @@ def prepared(folder: Path) -> None:
     for name, text in DAMAGED.items():
         (folder / name).mkdir()
         (folder / name / "results.json").write_bytes(text.encode(errors="surrogateescape"))
+    (folder / "model").mkdir()
+    for name, content in jobs.old_model().items():
+        (folder / "model" / name).write_bytes(content)
     (folder / "finished").mkdir()
     here = Path(__file__).parents[2] / "results" / "cora-gcn-2" / "results.json"
     (folder / "finished" / "results.json").write_bytes(here.read_bytes())

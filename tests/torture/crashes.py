@@ -33,6 +33,7 @@ POINTS = {
     ("train", FILES): 90,
     ("train over a model", FILES): 90,
     ("train after a crash", FILES): 95,
+    ("predict", FILES): 40,
     ("weights", FILES): 210,
     ("sparsify", FILES): 210,
     ("reproduce trainings", FILES): 240,

@@ -38,6 +38,7 @@ COMMANDS = {
     "train over a model": TRAIN,
     "train after a crash": TRAIN,
     "weights": "weights edges.txt --q 2 --out out --json",
+    "predict": "predict model karate --out out/predictions.csv --json",
     "sparsify": "sparsify edges.txt --keep-ratio 0.8 --out out --json",
     "reproduce trainings": "reproduce convergence --out out --json",
     "reproduce pieces": "reproduce proposition1 --out out --json",
@@ -53,6 +54,7 @@ WARM = (
     "score_report.write",
     "sparsifier",
     "export",
+    "predicting",
 )
 LOG = ".trained"
 Files = dict[str, Any]
@@ -178,6 +180,10 @@ def old_model() -> dict[str, bytes]:
 
 def begin(job: str, folder: Path) -> None:
     """What lies in the folder before a command: ``train`` may find an old model there, whole or just switched to."""
+    if job == "predict":
+        (folder / "model").mkdir()
+        for name, content in old_model().items():
+            (folder / "model" / name).write_bytes(content)
     if job not in ("train over a model", "train after a crash"):
         return
     out, files = folder / "out", dict(old_model())
