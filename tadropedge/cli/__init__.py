@@ -14,6 +14,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.flags import naming_flags
 from tadropedge.cli.methods import methods_command
 from tadropedge.cli.progress import command_line, stop_on_signals
 from tadropedge.cli.recover import recover_command
@@ -37,7 +38,7 @@ COMMANDS = (
     train_command, weights_command,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command(command.__name__.removesuffix("_command"))(command)
+    app.command(command.__name__.removesuffix("_command"))(naming_flags(command))
 
 RESERVE = 2**22  # bytes that are given back to say that there are none left
 

@@ -25,6 +25,9 @@ METHODS = (
     "original, dropedge, cdf, degree-proportional, jaccard-cdf:unbiased, graphsage+cdf and many more: "
     "tadropedge methods lists them"
 )
+GRAPH_FILES = (
+    "your own file: an edge list (csv, tsv, txt, also .gz), .npz, .pt, .mtx, .graphml, .gml, or a folder of OGB"
+)
 COLUMN = "a column of your own file as the score 'column': its name, or its number from 3 on in a file without header"
 
 
@@ -36,7 +39,9 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
         try:
             importlib.import_module(module)
         except (Exception, SystemExit) as error:
-            raise TadropedgeError(f"cannot import the plugin {module!r} ({type(error).__name__}: {error})") from error
+            raise TadropedgeError(
+                f"--plugin: cannot import the plugin {module!r} ({type(error).__name__}: {error})"
+            ) from error
     return modules
 
 
@@ -80,7 +85,7 @@ Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing
 class LaboratoryOptions:
     """What ``compare`` and ``train`` share: a dataset, a network, a device, and how to train."""
 
-    dataset: Annotated[str, Argument(help=f"one of {', '.join(DATASETS)}, or the path of your own data")]
+    dataset: Annotated[str, Argument(help=f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}")]
     backbone: Annotated[str | None, Option(help=f"{', '.join(NETWORKS)} (default: gcn, or gcnn for graphs)")] = None
     model: Annotated[
         str | None,
@@ -101,7 +106,7 @@ class LaboratoryOptions:
         Option(help=f"{', '.join(MEASURES)} (default: accuracy, or roc-auc for two classes of very different sizes)"),
     ] = None
     noise: Annotated[str | None, Option(help="source-localization only: calibrated, stated or a number")] = None
-    nodes: Annotated[Path | None, Option(help="csv of features and labels beside your own edge list")] = None
+    nodes: Annotated[Path | None, Option(help="csv of features and labels beside a graph without any")] = None
     score_column: ScoreColumn_ = None
     evaluate_every: Annotated[int, Option(help="epochs from one evaluation to the next")] = 1
     per_layer: Annotated[bool, Option("--per-layer", help="a new subgraph for every layer")] = False
