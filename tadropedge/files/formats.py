@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.files.held import Asked, Held
@@ -40,12 +39,15 @@ class Format:
     nodes: bool = True
 
     def read(self, path: Path, asked: Asked) -> Held:
-        """What a file of this format holds."""
+        """What a file of this format holds; a complaint says which file it is about."""
         module, _, function = self.reader.partition(":")
-        reader = cast(
-            Callable[[Path, Asked], Held], getattr(importlib.import_module(f"tadropedge.files.{module}"), function)
-        )
-        return reader(path, asked)
+        reader: Callable[[Path, Asked], Held] = getattr(importlib.import_module(f"tadropedge.files.{module}"), function)
+        try:
+            return reader(path, asked)
+        except TadropedgeError as error:
+            if path.name in str(error):
+                raise
+            raise type(error)(f"{path.name}: {error}") from error
 
 
 FORMATS = {

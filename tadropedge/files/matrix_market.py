@@ -17,6 +17,8 @@ from tadropedge.memory import check_room
 
 BANNER = b"%%MatrixMarket"
 ENTRY_BYTES = 48  # of memory, while it is read and made a graph
+LONGEST_BANNER = 1000
+NUMBERS = b"0123456789+-.eE \t\r\n"
 LEAST_LINE = 4  # characters of an entry, as in "1 2"
 SHAPES = {"general", "symmetric"}
 FIELDS = {"pattern", "real", "integer", "double"}
@@ -26,8 +28,7 @@ WEIGHT = ("weight", "value", "3")  # what the values may be called
 
 def read(path: Path, asked: Asked) -> Held:
     """The entries of the matrix as arcs; their values are weights, unless it is a ``pattern``."""
-    content = unpacked(path)
-    field = _checked_header(content, path.name)
+    content, field = _checked(unpacked(path), path.name)
     if asked.column is not None and (field == "pattern" or asked.column not in WEIGHT):
         raise TadropedgeError(unknown(path.name, asked.column, [] if field == "pattern" else ["weight"]))
     from scipy.io import mmread
@@ -43,29 +44,41 @@ def read(path: Path, asked: Asked) -> Held:
     )
 
 
-def _checked_header(content: bytes, name: str) -> str:
-    """The field of the file: what kind of entries it has. What it says of its size must fit what is there."""
+def _checked(content: bytes, name: str) -> tuple[bytes, str]:
+    """The file without its comments, and its field: what kind of entries it has.
+
+    What it says of its size must fit what is there. SciPy's compiled reader crashes on some characters that are no
+    part of a number, so there must be none.
+    """
     lines = io.BytesIO(content)
+    first = lines.readline(LONGEST_BANNER)
+    size = next((line for line in lines if line.strip() and not line.startswith(b"%")), b"")
+    body = content[lines.tell() :]
+    field = _checked_banner(first, name)
     try:
-        banner = lines.readline(1000).decode("ascii").split()
-        size = next((line for line in lines if line.strip() and not line.startswith(b"%")), b"").split()
-        told = [int(number) for number in size]
+        rows, columns, entries = (int(number) for number in size.split())
     except ValueError:
-        raise TadropedgeError(f"{name}: expected a Matrix Market header, {WORDS}, and a line of three sizes") from None
-    words = [word.lower() for word in banner[1:]]
-    if banner[:1] != [BANNER.decode()] or len(words) != 4 or words[0] != "matrix":
-        raise TadropedgeError(f"{name}: expected a header {WORDS}, got {show(' '.join(banner), typed=False)}")
+        got = show(size.decode("latin1").strip(), typed=False)
+        raise TadropedgeError(f"{name}: expected a line of three sizes, rows columns entries, got {got}") from None
+    if rows != columns or min(rows, entries) < 0:
+        raise TadropedgeError(f"{name}: an adjacency matrix must be square, got shape {(rows, columns)}")
+    if entries * LEAST_LINE > len(body) + 1:  # the last line may lack its end
+        raise TadropedgeError(f"{name} is said to have {entries:,} entries, for which {len(body):,} bytes are too few")
+    if odd := body.translate(None, NUMBERS):
+        got = show(odd[:1].decode("latin1"), typed=False)
+        raise TadropedgeError(f"{name}: expected numbers alone below its sizes, got the character {got}")
+    check_room(ENTRY_BYTES * entries + 16 * rows, f"{name}, unpacked,")
+    return first.rstrip() + b"\n%d %d %d\n" % (rows, columns, entries) + body, field
+
+
+def _checked_banner(first: bytes, name: str) -> str:
+    """The field that the first line tells."""
+    banner, *words = first.decode("latin1").split() or [""]
+    words = [word.lower() for word in words]
+    if banner.encode("latin1") != BANNER or len(words) != 4 or words[0] != "matrix":
+        got = show(first.decode("latin1").strip(), typed=False)
+        raise TadropedgeError(f"{name}: expected a header {WORDS}, got {got}")
     _, form, field, shape = words
     if form != "coordinate" or field not in FIELDS or shape not in SHAPES:
         raise TadropedgeError(f"{name}: expected {WORDS}, got {show(f'{form} {field} {shape}', typed=False)}")
-    if len(told) != 3 or min(told) < 0:
-        got = show(b" ".join(size).decode("ascii"), typed=False)
-        raise TadropedgeError(f"{name}: expected a line of three sizes, rows columns entries, got {got}")
-    rows, columns, entries = told
-    if rows != columns:
-        raise TadropedgeError(f"{name}: an adjacency matrix must be square, got shape {(rows, columns)}")
-    there = len(content) - lines.tell() + 1  # the last line may lack its end
-    if entries * LEAST_LINE > there:
-        raise TadropedgeError(f"{name} is said to have {entries:,} entries, for which {there:,} bytes are too few")
-    check_room(ENTRY_BYTES * entries + 16 * rows, f"{name}, unpacked,")
     return field
