@@ -59,7 +59,9 @@ def flags_of(command: Callable[..., None]) -> dict[str, str]:
         if isinstance(told, ArgumentInfo):
             found[name] = told.metavar or name.upper()
         else:
-            declared = [each for each in getattr(told, "param_decls", None) or () if each.startswith("--")]
+            # The first name of an annotated option is where its default would be.
+            names = (getattr(told, "default", None), *(getattr(told, "param_decls", None) or ()))
+            declared = [each for each in names if isinstance(each, str) and each.startswith("--")]
             found[name] = declared[0] if declared else f"--{name.replace('_', '-')}"
     return found
 
@@ -111,26 +113,23 @@ def _given(flag: str, value: str) -> str:
 
 
 def _with_flag(text: str, flags: Mapping[str, str], given: Mapping[str, object]) -> str:
-    """``text``, behind the flag it is about where it names none."""
+    """``text``, behind the flag it is about: of the file it begins with, or any where it names none."""
+    paths = {name: str(value) for name, value in given.items() if isinstance(value, str | Path) and name in flags}
+    for name, value in paths.items():
+        if (file := Path(value).name) and re.match(rf"{re.escape(file)}[: ]", text):
+            return f"{flags[name]} {text}"
     if any(re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) for flag in set(flags.values())):
         return text
     kind = UNKNOWN.match(text)
     if kind and kind[1] in flags:
         return f"{flags[kind[1]]}: {text}"
-    for name in ABOUT_SPLITS if text.startswith("a split of ") else ():
-        if given.get(name) is not None:
-            return f"{flags[name]}: {text}"
-    for name, value in given.items():
-        if isinstance(value, str | Path) and name in flags and (start := _about(text, str(value))) is not None:
-            return f"{flags[name]}{start}{text}"
-    return text
+    splits = [name for name in ABOUT_SPLITS if given.get(name) is not None and text.startswith("a split of ")]
+    about = next((name for name in (*splits, *paths) if name in splits or _repeats(text, paths[name])), None)
+    return text if about is None else f"{flags[about]}: {text}"
 
 
-def _about(text: str, value: str) -> str | None:
-    """What stands between a flag and an error about its value; ``None`` where the error is about something else."""
+def _repeats(text: str, value: str) -> bool:
+    """Whether an error repeats a value, one of several in it, or the file of a path."""
     file = Path(value).name
-    if file and re.match(rf"{re.escape(file)}(?::| )", text):
-        return " "
-    parts = [value, *value.split(",")]
-    quoted = any(f"'{part}'" in text for part in parts if part) or f"'{value}/" in text
-    return ": " if quoted or ("." in file and file in text) else None
+    quoted = any(f"'{part}'" in text for part in (value, *value.split(",")) if part)
+    return quoted or f"'{value}/" in text or ("." in file and file in text)
