@@ -39,7 +39,7 @@ SCORED = {
     "good.csv --score column": "the score 'column' needs --score-column NAME",
     "good.csv --score degree --keep-ratio 2": "--keep-ratio must",
     "good.csv --score degree --device tpu": "--device 'tpu' is not available",
-    "cora --score degree --data-root nowhere": "--data-root: Cora is not in 'nowhere",
+    "ogbn-x --score degree --data-root nowhere": "GRAPH ogbn-x is not below 'nowhere': expected ogbn_x",
     "good.csv --score degree --out bad.csv": "--out: cannot write into the folder 'bad.csv'",
     "good.csv --plugin nope": "--plugin: cannot import the plugin 'nope'",
 }
@@ -70,7 +70,7 @@ LABORATORY = {
     "karate --precision x": "--precision: unknown precision 'x'",
     "karate --device tpu": "--device 'tpu' is not available",
     "karate --seed -1": "--seed must be a whole number of at least 0, got -1",
-    "cora --data-root nowhere": "--data-root: Cora is not in 'nowhere",
+    "ogbn-x --data-root nowhere": "DATASET ogbn-x is not below 'nowhere': expected ogbn_x with raw/edge.csv.gz",
     "karate --out bad.csv": "--out: cannot write into the folder 'bad.csv'",
     "karate --plugin nope": "--plugin: cannot import the plugin 'nope'",
 }
@@ -157,6 +157,7 @@ def test_flags_are_those_that_the_help_shows():
         ("'my/keep_ratio/q.csv' is a folder", "'my/keep_ratio/q.csv' is a folder"),
         ("num_nodes=3 needs integer ids", "num_nodes=3 needs integer ids"),
         ("kept with keep_ratio=0.1 and seed=3", "kept with --keep-ratio 0.1 and --seed 3"),
+        ("Cora is not in 'here/planetoid/Cora'", "--out: Cora is not in 'here/planetoid/Cora'"),
         ("a graph of 3 nodes", "a graph of 3 nodes"),
     ],
 )

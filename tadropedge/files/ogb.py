@@ -8,6 +8,7 @@ A folder such as ``ogbn_arxiv`` holds ``raw/edge.csv.gz`` (a line ``source,targe
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ EXPECTED = "raw/edge.csv.gz, raw/node-feat.csv.gz, raw/node-label.csv.gz and raw
 
 def is_ogb(folder: Path) -> bool:
     """Whether a folder, or its ``raw``, holds an edge list of OGB."""
-    return _file(_raw(folder), "edge") is not None
+    with suppress(OSError, ValueError):  # a path that cannot be, or must not be looked at
+        return _file(_raw(folder), "edge") is not None
+    return False
 
 
 def ogb_folder(name: str, root: Path | None) -> Path:
