@@ -457,6 +457,26 @@ def test_a_processed_file_of_many_graphs(tmp_path):
         load_file(tmp_path / "many.pt")
 
 
+def test_a_data_with_a_sparse_matrix_for_edges(tmp_path):
+    values = torch.from_numpy(matrix().data)
+    parts = (torch.from_numpy(part).long() for part in (matrix().indptr, matrix().indices))
+    sparse = torch.sparse_csr_tensor(*parts, values, size=(N, N), check_invariants=True)
+    whole = {name: value for name, value in data().to_dict().items() if name != "edge_index"}
+    torch.save(Data(adj_t=sparse, **whole), tmp_path / "g.pt")
+    assert load_file(tmp_path / "g.pt").graph.fingerprint == WEIGHTED.fingerprint
+    assert Graph.from_file(tmp_path / "g.pt", weighted=False).fingerprint == GRAPH.fingerprint
+    torch.save(Data(adj_t=sparse.to_dense(), **whole), tmp_path / "g.pt")
+    with pytest.raises(TadropedgeError, match=r"g\.pt: adj_t must be a sparse CSR tensor \[N, N\], got torch\.strided"):
+        load_file(tmp_path / "g.pt")
+
+
+def test_tensors_that_carry_gradients(tmp_path):
+    torch.save(data(x=torch.from_numpy(X).float().requires_grad_()), tmp_path / "g.pt")
+    features = load_file(tmp_path / "g.pt").features
+    assert features.tolist() == X.tolist()
+    assert not features.requires_grad
+
+
 def test_a_folder_that_is_none_of_ogb(tmp_path):
     with pytest.raises(TadropedgeError, match="is a folder, expected a file"):
         Graph.from_file(tmp_path)

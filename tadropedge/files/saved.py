@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tadropedge.arrays import checked_parts
 from tadropedge.errors import TadropedgeError
 from tadropedge.files.held import PARTS, Asked, Held, unknown
+from tadropedge.files.npz import matrix_arcs, square
 from tadropedge.files.opening import readable
 from tadropedge.memory import check_room
 from tadropedge.sparse import hush_beta_warning
@@ -38,6 +39,7 @@ def held_data(values: Mapping[str, Any], asked: Asked, file: str) -> Held:
     """
     from torch import Tensor
 
+    values = _with_arcs(values)
     there = {name for name in ("edge_index", "x", "y") if isinstance(values.get(name), Tensor)}
     lacking = {
         what: f"expected a Data with tensors edge_index, x and y, found no {name}"
@@ -61,6 +63,21 @@ def held_data(values: Mapping[str, Any], asked: Asked, file: str) -> Held:
         parts={name: values.get(name) for name in MASKS} if dataset and asked.masks else {},
         lacking=lacking,
     )
+
+
+def _with_arcs(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with an ``edge_index``, where PyG's ``ToSparseTensor`` left a CSR tensor ``adj_t`` instead."""
+    import torch
+
+    matrix = values.get("adj_t")
+    if values.get("edge_index") is not None or not isinstance(matrix, torch.Tensor):
+        return values
+    if matrix.layout is not torch.sparse_csr or matrix.dim() != 2 or not _numbers(matrix.values()):
+        raise TadropedgeError(f"adj_t must be a sparse CSR tensor [N, N], got {matrix.layout} of {list(matrix.shape)}")
+    parts = (matrix.values().numpy(), matrix.col_indices().numpy(), matrix.crow_indices().numpy())
+    arcs, weight = matrix_arcs(square(checked_parts("csr", parts, tuple(matrix.shape), "adj_t")))
+    told = {"edge_index": torch.from_numpy(arcs), "edge_weight": torch.from_numpy(weight)}
+    return {"num_nodes": matrix.shape[0], **values, **told}
 
 
 def _column(values: Mapping[str, Any], column: str, file: str) -> Tensor:
@@ -142,7 +159,8 @@ def _saved(path: Path) -> dict[str, Any]:
         with admitted, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files that are refused a moment later
             loaded = torch.load(path, map_location="cpu", weights_only=True)
-        return _attributes(loaded)
+        values = _attributes(loaded)
+        return {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
     except TadropedgeError:
         raise
     except Exception as error:  # torch.load raises almost anything for files that are none of its own

@@ -122,11 +122,16 @@ def zipped(parts: dict[str, bytes], _: random.Random | None = None, method: int 
     return buffer.getvalue()
 
 
+def ring_matrix() -> Any:
+    """The adjacency matrix of a ring."""
+    ring = sp.coo_matrix((np.ones(N), tuple(ARCS)), shape=(N, N))
+    return (ring + ring.T).tocsr()
+
+
 def matrix_file(kind: str) -> bytes:
     """What SciPy saves of a ring in a format."""
-    ring = sp.coo_matrix((np.ones(N), tuple(ARCS)), shape=(N, N))
     buffer = io.BytesIO()
-    sp.save_npz(buffer, (ring + ring.T).asformat(kind), compressed=False)
+    sp.save_npz(buffer, ring_matrix().asformat(kind), compressed=False)
     return buffer.getvalue()
 
 
@@ -319,9 +324,8 @@ def matrix_market(field: str) -> bytes:
     """What SciPy writes of a ring as Matrix Market."""
     from scipy.io import mmwrite
 
-    ring = sp.coo_matrix((np.ones(N), tuple(ARCS)), shape=(N, N))
     buffer = io.BytesIO()
-    mmwrite(buffer, ring + ring.T, field=field, symmetry="symmetric")
+    mmwrite(buffer, ring_matrix(), field=field, symmetry="symmetric")
     return buffer.getvalue()
 
 
@@ -449,6 +453,7 @@ READERS = {
     "pt coo": data_reader("o.pt", lambda: saved(data(x=torch.from_numpy(X).float().to_sparse_coo())), **ZIP),
     **{f"planetoid {name}": in_planetoid(name) for name in ("x", "ally", "graph", "test.index")},
     "pt processed": data_reader("p.pt", lambda: saved((data().to_dict(), {"x": torch.tensor([0, N])}, Data)), **ZIP),
+    "pt adj_t": data_reader("a.pt", lambda: saved(data(edge_index=None, adj_t=csr_tensor(ring_matrix()))), **ZIP),
     "npz of CitationFull": data_reader(
         "f.npz",
         lambda: npz(**csr_parts("attr", X), **csr_parts("adj", np.eye(N, k=1)), labels=Y.astype(np.int8)),
