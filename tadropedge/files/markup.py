@@ -78,10 +78,8 @@ entities: remove that line
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler, parser.EndElementHandler = enter, leave
-    try:
+    with readable(Path(name), "XML that can be read"):  # also where its encoding is none that there is
         parser.Parse(content, True)
-    except expat.ExpatError as error:
-        raise TadropedgeError(f"{name}: not XML that can be read ({error})") from error
     if graphs > 1:
         raise TadropedgeError(f"{name}: expected one graph, got {graphs}")
 
