@@ -31,7 +31,8 @@ from tadropedge.checks import (
     settle,
 )
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import ArrayGraph, existing, matrix_arcs, read_edge_list, read_npz
+from tadropedge.files import Asked, Held, read_file
+from tadropedge.files.npz import matrix_arcs
 from tadropedge.fingerprint import fingerprint
 from tadropedge.memory import check_room
 from tadropedge.pattern import Pattern
@@ -215,31 +216,21 @@ class Graph:
         header: bool | None = None,
         weighted: bool = True,
     ) -> Graph:
-        """Read an edge list (``.csv``, ``.tsv``, white space, each also ``.gz``) or an ``.npz`` of plain arrays.
+        """Read a graph from a file of any format that ``docs/formats.md`` describes.
 
-        Lines are ``source target [weight]``, or have more columns of which a header calls one ``weight``, ``w`` or
-        ``value``; lines that start with ``#`` or ``%`` are comments. Ids are integers or strings; ``graph.node_ids``
-        keeps them, numbered in sorted order. ``num_nodes`` says that the ids are already 0 … N − 1 (nodes that no edge
-        names are then kept as isolated nodes).
+        That is an edge list (``.csv``, ``.tsv``, white space, each also ``.gz``), arrays (``.npz``), a saved ``Data``
+        (``.pt``), Matrix Market (``.mtx``), GraphML, GML, or a folder of OGB. Lines of an edge list are ``source target
+        [weight]``, or have more columns of which a header calls one ``weight``, ``w`` or ``value``; lines that start
+        with ``#`` or ``%`` are comments. Ids are integers or strings; ``graph.node_ids`` keeps them, numbered in sorted
+        order. ``num_nodes`` says that the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated
+        nodes).
         """
-        file, weighted = existing(check_path("path", path)), check_flag("weighted", weighted)
+        file, weighted = check_path("path", path), check_flag("weighted", weighted)
         header = None if header is None else check_flag("header", header)
         if num_nodes is not None:
             num_nodes = check_integer("num_nodes", num_nodes, least=1, most=MOST_NODES)
-        if file.suffix == ".npz":
-            arrays = read_npz(file)
-        else:
-            table = read_edge_list(file, header=header, weighted=weighted)
-            if num_nodes is None:
-                return replace(cls.from_edge_index(table.arcs, len(table.ids), table.weight), node_ids=table.ids)
-            if isinstance(table.ids[0], str):
-                raise TadropedgeError(f"{file.name}: num_nodes={num_nodes} needs integer ids, found {table.ids[0]!r}")
-            arrays = ArrayGraph(np.array(table.ids)[table.arcs], num_nodes, table.weight)
-        nodes = arrays.num_nodes if num_nodes is None else num_nodes
-        try:
-            return cls.from_edge_index(arrays.edge_index, nodes, arrays.weight if weighted else None)
-        except TadropedgeError as error:
-            raise TadropedgeError(f"{file.name}: {error}") from error
+        held = read_file(file, Asked(header=header, weighted=weighted))
+        return graph_of(held, file.name, num_nodes=num_nodes, weighted=weighted)
 
     # -- what it holds --------------------------------------------------------------------------------
 
@@ -321,6 +312,23 @@ class Graph:
     def __repr__(self) -> str:
         weighted = "" if self.weight is None else ", weighted"
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{weighted})"
+
+
+def graph_of(held: Held, file: str, *, num_nodes: int | None = None, weighted: bool = True) -> Graph:
+    """The graph of what ``file`` holds; ``num_nodes`` says that its nodes are called 0 … N − 1."""
+    arcs, ids = held.arcs, held.ids
+    if num_nodes is not None and ids is not None:
+        if isinstance(ids[0], str):
+            raise TadropedgeError(f"{file}: num_nodes={num_nodes} needs integer ids, found {ids[0]!r}")
+        arcs, ids = np.array(ids)[arcs], None
+    try:
+        nodes = held.num_nodes if num_nodes is None else num_nodes
+        graph = Graph.from_edge_index(arcs, nodes, held.weight if weighted else None)
+    except TadropedgeError as error:
+        raise TadropedgeError(str(error) if file in str(error) else f"{file}: {error}") from error
+    for name in ids or ():
+        check_encodable("a node", name)
+    return graph if ids is None else replace(graph, node_ids=ids)
 
 
 def check_graph(graph: object) -> Graph:

@@ -118,7 +118,7 @@ def test_another_setting_in_the_same_folder_is_refused(finished):
     folder, _ = finished
     result = run("compare", "clusters", "--trials", 2, "--seeds", 3, "--epochs", 7, "--out", folder)
     assert isinstance(result.exception, TadropedgeError)
-    assert "was made with epochs=6 (now 7)" in str(result.exception)
+    assert "was made with --epochs 6 (now 7)" in str(result.exception)
 
 
 def test_json_and_report(finished, tmp_path):
@@ -197,7 +197,7 @@ BAD = {
         ["train", "karate", "--backbone", "jknet", "--layers", "2"],
         "layers of jknet must be a whole number of",
     ),
-    "keep_prob": (["train", "karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
+    "keep_prob": (["train", "karate", "--keep-prob", "1.5"], "--keep-prob must lie in [0, 1], got 1.5"),
     "device": (["train", "karate", "--device", "tpu"], "device 'tpu' is not available; choose from auto, cpu"),
     "missing": (["report", "nowhere"], "nowhere"),
     "measure": (["train", "karate", "--measure", "auc"], "unknown measure 'auc'; choose from accuracy, roc-auc, macro"),
@@ -239,7 +239,7 @@ def test_the_process_ends_with_one_line_and_code_2(tmp_path):
     with command("train", "karate", "--keep-prob", "2") as process:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err.strip() == "error: keep_prob must lie in [0, 1], got 2.0"
+    assert err.strip() == "error: --keep-prob must lie in [0, 1], got 2.0"
     assert out == ""
 
 
@@ -402,10 +402,14 @@ QUICK_ANSWERS = {
     **{name: ([name, "--help"], 0, f"\n    tadropedge {name}") for name in EXAMPLES},
     "command": (["trian", "karate"], 2, "Did you mean 'train'?"),
     "option": (["train", "karate", "--backbne", "gcn"], 2, "No such option: --backbne"),
-    "dataset": (["train", "karat"], 2, "error: unknown dataset 'karat'; choose from cora, "),
-    "graph": (["weights", "karat"], 2, "error: unknown dataset or file 'karat'; choose from cora, "),
-    "backbone": (["compare", "karate", "--backbone", "gnc"], 2, "error: unknown backbone 'gnc'; choose from gcn, "),
-    "item": (["reproduce", "tabel1"], 2, "error: unknown item of the paper 'tabel1'"),
+    "dataset": (["train", "karat"], 2, "error: DATASET: unknown dataset 'karat'; choose from cora, "),
+    "graph": (["weights", "karat"], 2, "error: GRAPH: unknown dataset or file 'karat'; choose from cora, "),
+    "backbone": (
+        ["compare", "karate", "--backbone", "gnc"],
+        2,
+        "error: --backbone: unknown backbone 'gnc'; choose from gcn, ",
+    ),
+    "item": (["reproduce", "tabel1"], 2, "error: NAME: unknown item of the paper 'tabel1'"),
 }
 WATCHED = """
 import atexit, sys
@@ -470,7 +474,7 @@ def test_a_plugin_that_cannot_be_imported(tmp_path, content, words):
     with command("compare", "karate", "--plugin", "mine", cwd=tmp_path) as process:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err == f"error: cannot import the plugin 'mine' {words}\n"
+    assert err == f"error: --plugin: cannot import the plugin 'mine' {words}\n"
 
 
 # -- progress -----------------------------------------------------------------------------------------

@@ -140,18 +140,18 @@ BAD = {
     "name": (["kartae"], "unknown dataset or file 'kartae'; choose from cora"),
     "file": (["nowhere.csv", "--q", "2"], "no such file: 'nowhere.csv'"),
     "line": (["broken.csv", "--q", "2"], "broken.csv:2: expected 2 columns, got 1"),
-    "no q": (["good.csv"], "'good' has no classes to take q from: give --q or --desired-clusters"),
-    "large q": (["good.csv", "--q", "9"], "q=9 is larger than every component; the largest has 3 nodes"),
-    "both": (["good.csv", "--q", "2", "--desired-clusters", "2"], "give either q or desired_clusters"),
+    "no q": (["good.csv"], "'good' has no classes to take --q from: give --q or --desired-clusters"),
+    "large q": (["good.csv", "--q", "9"], "--q 9 is larger than every component; the largest has 3 nodes"),
+    "both": (["good.csv", "--q", "2", "--desired-clusters", "2"], "give either --q or --desired-clusters"),
     "solver": (["karate", "--solver", "magic"], "unknown solver 'magic'; choose from auto, dense"),
     "laplacian": (["karate", "--laplacian", "x"], "unknown laplacian 'x'"),
     "score": (["karate", "--score", "x"], "unknown score 'x'; choose from aggregate, effective"),
     "effective q": (
         ["karate", "--score", "effective", "--q", "2"],
-        "has no setting 'q'; its settings are method, relative_error, seed",
+        "has no setting --q; its settings are --relative-error, --seed",
     ),
     "explain": (["karate", "--score", "effective", "--explain"], "which the score 'effective' does not use"),
-    "keep_prob": (["karate", "--keep-prob", "1.5"], "keep_prob must lie in [0, 1], got 1.5"),
+    "keep_prob": (["karate", "--keep-prob", "1.5"], "--keep-prob must lie in [0, 1], got 1.5"),
     "gamma": (["karate", "--gamma", "-1"], "gamma must be a positive number, got -1.0"),
     "tolerance": (["karate", "--tolerance", "0"], "tolerance must be a positive number"),
     "device": (["karate", "--device", "tpu"], "device 'tpu' is not available"),
@@ -216,7 +216,7 @@ def test_the_process_ends_with_one_line_and_code_2(tmp_path):
     arguments = [sys.executable, "-m", "tadropedge", "weights", "karate", "--q", "99", "--out", tmp_path / "out"]
     done = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == 2
-    assert done.stderr.strip() == "error: q=99 is larger than every component; the largest has 34 nodes"
+    assert done.stderr.strip() == "error: --q 99 is larger than every component; the largest has 34 nodes"
     assert done.stdout == ""
     assert names(tmp_path) == []
 

@@ -209,7 +209,7 @@ BAD = {
         ("train", "karate", "--sensitivity", 0.5),
         "--sensitivity belongs to the method dropsens, got 'cdf'",
     ),
-    "ratio": (("weights", "karate", "--keep-ratio", 2), "keep_ratio must lie in [0, 1], got 2"),
+    "ratio": (("weights", "karate", "--keep-ratio", 2), "--keep-ratio must lie in [0, 1], got 2"),
 }
 
 

@@ -455,10 +455,10 @@ def test_a_column_of_the_file_is_a_score(file, tmp_path):
     ("arguments", "words"),
     [
         (("karate", "--score", "nope"), "unknown score 'nope'; choose from uniform"),
-        (("karate", "--keep-ratio", "0"), "keep_ratio must be a positive number"),
+        (("karate", "--keep-ratio", "0"), "--keep-ratio must be a positive number"),
         (("karate", "--keep-ratio", "1e-12"), "no edge of 'karate' was kept"),
-        (("karate", "--score", "uniform", "--q", "3"), "has no setting 'q'"),
-        (("karate", "--relative-error", "2"), "relative_error"),
+        (("karate", "--score", "uniform", "--q", "3"), "has no setting --q"),
+        (("karate", "--relative-error", "2"), "--relative-error must"),
         (("karate", "--score", "column"), "the score 'column' needs --score-column NAME"),
         (("karate", "--score-column", "trust"), "karate is a dataset without any, got 'trust'"),
         (("edges.csv", "--score", "aggregate"), "no such file"),

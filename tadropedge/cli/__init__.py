@@ -16,6 +16,7 @@ from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
 from tadropedge.cli.doctor import doctor_command
 from tadropedge.cli.examples import epilog
+from tadropedge.cli.flags import naming_flags
 from tadropedge.cli.methods import methods_command
 from tadropedge.cli.predict import predict_command
 from tadropedge.cli.progress import command_line, stop_on_signals
@@ -42,7 +43,7 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     name = command.__name__.removesuffix("_command")
-    app.command(name, epilog=epilog(name))(command)
+    app.command(name, epilog=epilog(name))(naming_flags(command))
 
 RESERVE = 2**22  # bytes that are given back to say that there are none left
 

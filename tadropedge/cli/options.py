@@ -25,6 +25,9 @@ METHODS = (
     "original, dropedge, cdf, degree-proportional, jaccard-cdf:unbiased, graphsage+cdf and many more: "
     "tadropedge methods lists them"
 )
+GRAPH_FILES = (
+    "your own file: an edge list (csv, tsv, txt, also .gz), .npz, .pt, .mtx, .graphml, .gml, or a folder of OGB"
+)
 COLUMN = "a column of your own file as the score 'column': its name, or its number from 3 on in a file without header"
 
 
@@ -36,7 +39,9 @@ def load_plugins(modules: list[str] | None) -> list[str] | None:
         try:
             importlib.import_module(module)
         except (Exception, SystemExit) as error:
-            raise TadropedgeError(f"cannot import the plugin {module!r} ({type(error).__name__}: {error})") from error
+            raise TadropedgeError(
+                f"--plugin: cannot import the plugin {module!r} ({type(error).__name__}: {error})"
+            ) from error
     return modules
 
 
@@ -61,7 +66,7 @@ def load_model_factory(told: str) -> str:
 
 LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
-DATA = f"one of {', '.join(DATASETS)}, or the path of your own data"
+DATA = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
 MODEL = "your own nn.Module instead of a backbone; also from the current folder"
 LAPLACIANS = "[combinatorial|normalized]"
 Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
@@ -78,7 +83,7 @@ Gamma_ = Annotated[float | None, Option(metavar="X", help="threshold of the scor
 Seed_ = Annotated[int, Option(metavar="N", help="random seed")]
 Device_ = Annotated[str, Option(metavar="[auto|cpu|cuda]", help="where to compute; auto is a GPU where there is one")]
 Root_ = Annotated[Path | None, Option(metavar="DIR", help="folder with the datasets (or TADROPEDGE_DATA)")]
-Nodes_ = Annotated[Path | None, Option(metavar="FILE", help="csv of features and labels beside your own edge list")]
+Nodes_ = Annotated[Path | None, Option(metavar="FILE", help="csv of features and labels beside a graph without any")]
 Noise_ = Annotated[str | None, Option(metavar="[calibrated|stated|X]", help="of the signals; source-localization only")]
 Out_ = Annotated[Path, Option(metavar="DIR", help="folder for the results")]
 Wait_ = Annotated[bool, Option("--wait", help="wait while another process uses the folder")]

@@ -28,11 +28,12 @@ class Source:
     contents: Contents | None = None
     column: Tensor | None = None
     classes: int | None = None
+    features: Tensor | None = None
 
     @property
     def known(self) -> dict[str, Any]:
         """What scores may ask for: ``features``, ``column``, and the number of ``classes``."""
-        features = None if self.contents is None else self.contents.features
+        features = self.features if self.contents is None else self.contents.features
         known = {"features": features, "column": self.column, "classes": self.classes}
         return {name: value for name, value in known.items() if value is not None}
 
@@ -47,20 +48,22 @@ def read_source(
     column: str | None = None,
     whole: bool = True,
 ) -> Source:
-    """Read a dataset by its name, or a file by its path: an edge list, an ``.npz`` or a saved ``Data``.
+    """Read a dataset by its name, or a file of any format by its path.
 
     ``column`` names what becomes the score ``column``, ``weighted=False`` leaves edge weights out. ``whole=False`` says
-    that features and labels of an ``.npz`` are not needed, so nothing is asked of them.
+    that features and labels are not needed, so nothing is asked of them.
 
     >>> read_source("karate").graph
     Graph(num_nodes=34, num_edges=78)
     """
-    from tadropedge.files import existing
+    from tadropedge.data import found_data
 
-    if isinstance(source, str):
-        found = _dataset(source, root, seed)
+    place = found_data("dataset or file", source, root)
+    if isinstance(place, str):
+        found = _dataset(place, root, seed)
     else:
-        found = _file(existing(source), header, weighted, column, whole)
+        asked = {"header": header, "weighted": weighted, "column": column, "whole": whole}
+        found = _saying(place.name, partial(_file, place, asked))
     if weighted or found.graph.weight is None:
         return found
     return replace(found, graph=replace(found.graph, weight=None))
@@ -78,27 +81,31 @@ def _dataset(name: str, root: Path | None, seed: int) -> Source:
     return Source(name=data.name, graph=data.graph, contents=contents, classes=data.num_classes)
 
 
-def _file(path: Path, header: bool | None, weighted: bool, column: str | None, whole: bool) -> Source:
-    from tadropedge.data.files import SAVED_SUFFIXES, read_contents, read_saved
-    from tadropedge.data.splits import num_classes
-    from tadropedge.files import read_arrays
-    from tadropedge.graph import Graph
-    from tadropedge.scores.column import read_column
+def _file(path: Path, asked: dict[str, Any]) -> Source:
+    """What a file holds; a split that is not whole, as the one ``train_mask`` of PyG's karate club, is left out."""
+    import torch
 
-    name = path.name.partition(".")[0]
-    if path.suffix in SAVED_SUFFIXES:
-        graph, contents, values = _saying(path.name, partial(read_saved, path, column))
-        classes = None if contents is None else num_classes(contents.labels)
-        return Source(name=name, graph=graph, contents=contents, column=values, classes=classes)
-    arrays = set(read_arrays(path, set())[1]) if path.suffix == ".npz" and whole else set()
-    if "y" in arrays and arrays & {"x", "x_data"}:
-        contents = _saying(path.name, partial(read_contents, path, None, None, column))
-        found, classes = contents.graph, num_classes(contents.labels)
-        return Source(name=name, graph=found, contents=contents, column=contents.score_column, classes=classes)
-    if column is not None:
-        graph, values = read_column(path, column, header=header, weighted=weighted)
-        return Source(name=name, graph=graph, column=values)
-    return Source(name=name, graph=Graph.from_file(path, header=header, weighted=weighted))
+    from tadropedge.data.files import contents_of, feature_tensor
+    from tadropedge.data.splits import num_classes
+    from tadropedge.files import Asked, read_file
+    from tadropedge.graph import graph_of
+    from tadropedge.scores.column import held_column
+
+    name, column = path.name.partition(".")[0], asked["column"]
+    held = read_file(path, Asked(**asked))
+    if held.features is not None and held.labels is not None:
+        whole = all(part is not None for part in held.parts.values())
+        contents = contents_of(held if whole else replace(held, parts={}), path.name, column)
+        classes = num_classes(contents.labels)
+        return Source(name=name, graph=contents.graph, contents=contents, column=contents.score_column, classes=classes)
+    graph = graph_of(held, path.name, weighted=asked["weighted"])
+    return Source(
+        name=name,
+        graph=graph,
+        column=None if column is None else held_column(held, graph, column, path.name),
+        features=None if held.features is None else feature_tensor(held.features),
+        classes=None if held.labels is None else num_classes(torch.from_numpy(held.labels)),
+    )
 
 
 def _saying(file: str, read: Callable[[], Found]) -> Found:

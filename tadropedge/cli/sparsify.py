@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from tadropedge.checks import name_or_path
 from tadropedge.cli.options import (
+    GRAPH_FILES,
     LAPLACIANS,
     Device_,
     Json_,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
     from tadropedge.pencil import Extreme
     from tadropedge.sparsifier import Sparsified
 
-GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
+GRAPH = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
 SCORE = (
     f"uniform, one of {', '.join(SCORES)}, or one that you registered (default effective, or column if there is one)"
 )

@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 from tadropedge.checks import check_positive, name_or_path
 from tadropedge.cli.options import (
+    GRAPH_FILES,
     LAPLACIANS,
     Device_,
     Gamma_,
@@ -42,7 +43,7 @@ from tadropedge.registry import DATASETS, SCORES
 if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
     from tadropedge.graph import Graph
 
-GRAPH = f"one of {', '.join(DATASETS)}, or an edge list, an .npz or a .pt file"
+GRAPH = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
 SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggregate, or column if there is one)"
 COMPONENT = "which component to speak of: largest, all, or its number by size (1 is the largest)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
@@ -118,10 +119,11 @@ def weights_command(
         "tolerance": tolerance, "relative_error": relative_error,
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
+    clusters = {"q", "desired_clusters"} & set(given)  # else they are the number of classes
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
         found = read_source(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
-            whole=bool(settings_for(score, {"features": None})),
+            whole=bool(settings_for(score, {"features": None} | ({} if clusters else {"q": None}))),
         )  # fmt: skip
         name, read = found.name, found.graph
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)

@@ -14,7 +14,7 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.objects import TAKEN, object_dataset
-from tadropedge.data.planetoid import load_planetoid
+from tadropedge.data.planetoid import data_root, load_planetoid
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.splits import (
     Given,
@@ -28,6 +28,7 @@ from tadropedge.data.splits import (
 )
 from tadropedge.data.synthetic import load_clusters, load_karate
 from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.files.ogb import PREFIX, ogb_folder
 from tadropedge.memory import within_memory
 from tadropedge.registry import DATASETS
 
@@ -75,7 +76,7 @@ def load_dataset(
     tadropedge.errors.TadropedgeError: unknown dataset 'karat'; choose from cora, citeseer, pubmed, \
 source-localization, karate, clusters (did you mean 'karate'?)
     """
-    known = name_or_path("dataset", name, DATASETS)
+    known = found_data("dataset", name, root)
     seed = check_seed(seed)  # also where the dataset has no use for it
     root = None if root is None else check_path("root", root)
     loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
@@ -97,6 +98,14 @@ source-localization, karate, clusters (did you mean 'karate'?)
     with within_memory(f"the dataset {name}"):
         dataset = loader(**options, **({"root": root} if "root" in taken else {}))
         return dataset if sizes is None else _resized(dataset, sizes, seed)
+
+
+def found_data(kind: str, name: str | Path, root: str | Path | None) -> str | Path:
+    """One of ``DATASETS``, or the path of a file or folder: a set of OGB is looked for below the data's folder."""
+    known = name_or_path(kind, name, DATASETS)
+    if isinstance(known, Path) and known.name.startswith(PREFIX) and known.name == str(known) and not known.exists():
+        return ogb_folder(known.name, data_root(root))
+    return known
 
 
 def loader_options() -> set[str]:

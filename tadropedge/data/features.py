@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,28 +10,13 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.arrays import checked_csr, plain_array
+from tadropedge.arrays import plain_array
 from tadropedge.checks import check_kind, is_plain
 from tadropedge.errors import TadropedgeError
+from tadropedge.files.npz import CSR_PARTS as CSR_PARTS
+from tadropedge.files.npz import summed as summed
 from tadropedge.pattern import INT32_LIMIT
 from tadropedge.sparse import hush_beta_warning
-
-CSR_PARTS = ("data", "indices", "indptr", "shape")
-
-
-def csr_from_parts(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> sp.csr_matrix | None:
-    """The matrix whose parts are called ``prefix_data`` and so on, where all of them are there."""
-    names = [f"{prefix}_{part}" for part in CSR_PARTS]
-    if not set(names) <= set(arrays):
-        return None
-    values, indices, indptr, shape = (arrays[name] for name in names)
-    return summed(checked_csr(values, indices, indptr, np.atleast_1d(shape), prefix))
-
-
-def summed(matrix: sp.csr_matrix) -> sp.csr_matrix:
-    """``matrix`` itself, its repeated entries summed and the columns of each row sorted."""
-    matrix.sum_duplicates()
-    return matrix
 
 
 def as_float32(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:

@@ -1,25 +1,12 @@
-"""A user's own data: ``.npz`` of plain arrays, an edge list beside a table of nodes, or a saved ``Data``.
+"""A user's own data, from a file of any format that :mod:`tadropedge.files` reads, as a dataset.
 
-The arrays of an ``.npz`` file:
-
-* ``edge_index [2, A]`` with optional ``num_nodes`` and ``edge_weight [A]``; or a sparse adjacency matrix as
-  ``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``, or as ``scipy.sparse.save_npz`` names its parts;
-* ``x [N, F]``, or its CSR parts ``x_data``, ``x_indices``, ``x_indptr``, ``x_shape``, which stay sparse;
-* ``y [N]``: whole numbers, 0 … C − 1, and −1 for nodes without a label;
-* optional ``train``, ``val`` and ``test``: node indices, or boolean masks ``[N]``; of K splits at once index columns
-  ``[n, K]`` or masks ``[N, K]`` or ``[K, N]``, where a part of one axis is shared by all K.
-
-A table of nodes is described in :mod:`tadropedge.data.tables`. A saved PyTorch Geometric ``Data`` (``.pt``) has
-``edge_index``, ``x``, ``y`` and optional ``edge_weight``, ``train_mask``, ``val_mask`` and ``test_mask``, of one split
-or of several as above. Nothing is unpickled but tensors and the classes that make up a ``Data``: a hostile file cannot
-run code.
+``docs/formats.md`` describes every layout, field by field. A file that holds only a graph needs a table of its nodes
+beside it: see :mod:`tadropedge.data.tables`.
 """
 
 from __future__ import annotations
 
-import warnings
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,26 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.arrays import checked_parts, plain_array, whole_numbers
+from tadropedge.arrays import plain_array, whole_numbers
 from tadropedge.checks import check_flag, check_integer, check_path, check_text
 from tadropedge.data.dataset import Dataset
-from tadropedge.data.features import CSR_PARTS, as_float32, csr_from_parts, csr_tensor, row_normalized
-from tadropedge.data.splits import PARTS, Drawn, Given, PerClass, Split, num_classes, split_seeds, way_of
+from tadropedge.data.features import as_float32, csr_tensor, row_normalized
+from tadropedge.data.splits import Drawn, Given, PerClass, Split, num_classes, split_seeds, way_of
 from tadropedge.data.tables import read_table
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, array_graph, existing, read_arrays, readable
-from tadropedge.graph import Graph
-from tadropedge.memory import check_room
-from tadropedge.scores.column import array_column, per_edge, unknown
-from tadropedge.sparse import hush_beta_warning
+from tadropedge.files import Asked, Held, format_of
+from tadropedge.files.saved import held_data
+from tadropedge.graph import Graph, graph_of
+from tadropedge.scores.column import held_column
 
 NUM_VAL, NUM_TEST = 500, 1000  # of a random split, where there are enough nodes
-SPARSE = {f"{name}_{part}" for name in ("x", "adj") for part in CSR_PARTS}
-ARRAYS = GRAPH_ARRAYS | MATRIX_ARRAYS | SPARSE | {"x", "y", *PARTS}  # what is read of an .npz file
-SAVED = {"edge_index", "edge_weight", "x", "y", *(f"{name}_mask" for name in PARTS)}  # and of a Data
-SAVED_SUFFIXES = (".pt", ".pth")
-PLAIN_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
-PLAIN_TYPES |= {torch.float16, torch.float32, torch.float64}
+NEEDS_NODES = "{} needs a table of features and labels: nodes='nodes.csv'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +54,7 @@ def load_file(
     normalize: bool = False,
     score_column: str | None = None,
 ) -> Dataset:
-    """Load a user's own node-level data: ``.npz``, ``.pt``, or an edge list with a table of ``nodes``.
+    """Load a user's own node-level data from a file of any format; ``nodes`` is a table beside a graph without any.
 
     ``split``: ``"file"``, the file's own, or the first of them; ``"random"``, ``per_class`` labels per class, and of
     the rest a third, at most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first
@@ -82,7 +63,7 @@ def load_file(
     in its header or by its number from 3 on, an array of an ``.npz`` file or an edge attribute of a ``Data``, each with
     one number per listed edge, of which the mean counts where an edge is listed several times.
     """
-    path = existing(check_path("path", path))
+    path = check_path("path", path)
     nodes = None if nodes is None else check_path("nodes", nodes)
     header = None if header is None else check_flag("header", header)
     seed, per_class = check_integer("seed", seed, least=0), check_integer("per_class", per_class, least=1)
@@ -128,17 +109,49 @@ def read_contents(
     masks: bool = True,
 ) -> Contents:
     """What a file holds, without a split where it has none or ``masks`` are not asked for; ``column`` is a score."""
-    if path.suffix == ".npz":
-        return _read_arrays(path, column, masks)
-    if path.suffix in SAVED_SUFFIXES:
-        return data_contents(_saved(path), column, path.name, masks=masks)
+    kind = format_of(path)
     if nodes is None:
-        raise TadropedgeError(
-            f"{path.name}: an edge list needs a table of features and labels: nodes='nodes.csv' (--nodes nodes.csv)"
-        )
+        held = kind.read(path, Asked(column=column, whole=True, masks=masks))
+        if held.features is None and held.labels is None and not held.lacking:
+            raise TadropedgeError(f"{path.name}: {NEEDS_NODES.format(kind.name)}")
+        return contents_of(held, path.name, column)
+    if not kind.nodes:
+        raise TadropedgeError(f"nodes belongs to a graph without features, and {path.name} is {kind.name}")
     graph, table, score = read_table(path, Path(nodes), header, column)
     features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
     return Contents(graph=graph, features=features, labels=labels, class_names=table.class_names, score_column=score)
+
+
+def contents_of(held: Held, file: str, column: str | None = None) -> Contents:
+    """The graph, features, labels and splits that ``file`` holds; ``column`` is the one that was asked for."""
+    if held.features is None:
+        raise TadropedgeError(held.lacking["features"])
+    features = feature_tensor(held.features)
+    if held.labels is None:
+        raise TadropedgeError(held.lacking["labels"])
+    labels, nodes = whole_numbers(held.labels, "y"), features.shape[0]
+    graph = graph_of(replace(held, num_nodes=nodes if held.num_nodes is None else held.num_nodes), file)
+    return Contents(
+        graph=graph,
+        features=features,
+        labels=torch.from_numpy(labels.copy()),
+        splits=own_splits(held.parts, nodes),
+        class_names=held.class_names,
+        score_column=None if column is None else held_column(held, graph, column, file),
+    )
+
+
+def feature_tensor(features: Any) -> Tensor:
+    """Features as float32, dense or CSR as they are in the file."""
+    return torch.from_numpy(as_float32(features, "x")) if isinstance(features, np.ndarray) else csr_tensor(features)
+
+
+def data_contents(
+    values: Mapping[str, Any], column: str | None = None, file: str = "the Data", *, masks: bool = True
+) -> Contents:
+    """What the attributes of a ``Data`` hold; its tensors lie on the CPU. ``column`` names one that is a score."""
+    held = held_data(values, Asked(column=column, whole=True, masks=masks), file)
+    return contents_of(held, file, column)
 
 
 def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> tuple[Split, Drawn | None]:
@@ -152,65 +165,6 @@ def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> 
     num_val = min(NUM_VAL, max(1, rest // 3))
     drawn = PerClass(per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
     return drawn.split(contents.labels, split_seeds(seed)[0]), drawn
-
-
-def read_saved(path: Path, column: str | None = None) -> tuple[Graph, Contents | None, Tensor | None]:
-    """The graph of a saved ``Data``, what else it holds if it has features and labels, and the ``column`` asked for.
-
-    A split that is not whole, such as the one ``train_mask`` of PyG's karate club, is left out.
-    """
-    values = _saved(path)
-    if all(isinstance(values.get(name), Tensor) for name in ("x", "y")):
-        whole = all(isinstance(values.get(f"{part}_mask"), Tensor) for part in PARTS)
-        contents = data_contents(values, column, path.name, masks=whole)
-        return contents.graph, contents, contents.score_column
-    graph = _graph_alone(values, column)
-    return graph, None, None if column is None else _arc_column(values, column, path.name, graph)
-
-
-def _graph_alone(values: Mapping[str, Any], column: str | None) -> Graph:
-    """The graph of a ``Data`` without features or labels, of as many nodes as it says."""
-    if not isinstance(values.get("edge_index"), Tensor):
-        raise TadropedgeError("expected a Data with a tensor edge_index, found none")
-    for name in ("edge_index", "edge_weight", column):
-        if name is not None and isinstance(values.get(name), Tensor):
-            _check_tensor(name, values[name])
-    held = [values[name].shape[0] for name in ("x", "y") if isinstance(values.get(name), Tensor) and values[name].dim()]
-    return Graph.from_edge_index(values["edge_index"], values.get("num_nodes", *held[:1]), values.get("edge_weight"))
-
-
-def _read_arrays(path: Path, column: str | None, masks: bool) -> Contents:
-    arrays, found = read_arrays(path, ARRAYS if masks else ARRAYS - set(PARTS))
-
-    def graph(nodes: int) -> Graph:
-        adjacency = csr_from_parts(arrays, "adj")
-        if adjacency is not None:
-            return Graph.from_scipy(adjacency)
-        known = array_graph(arrays, found, path.name)
-        count = known.num_nodes if known.num_nodes is not None else nodes
-        return Graph.from_edge_index(known.edge_index, count, known.weight)
-
-    contents = _from_arrays(arrays, graph)
-    return contents if column is None else replace(contents, score_column=array_column(path, column, contents.graph))
-
-
-def _from_arrays(arrays: Mapping[str, Any], graph: Callable[[int], Graph], suffix: str = "") -> Contents:
-    """What ``arrays`` hold, named as above; ``graph`` is told the number of nodes, ``suffix`` ends PARTS' names."""
-    found, sparse = ", ".join(sorted(arrays)) or "nothing", csr_from_parts(arrays, "x")
-    if sparse is None and "x" not in arrays:
-        csr = "the CSR parts x_data, x_indices, x_indptr and x_shape"
-        raise TadropedgeError(f"expected features: an array 'x' or {csr}, found {found}")
-    features = torch.from_numpy(as_float32(np.atleast_1d(arrays["x"]), "x")) if sparse is None else csr_tensor(sparse)
-    if "y" not in arrays:
-        raise TadropedgeError(f"expected labels: an array 'y', found {found}")
-    labels = whole_numbers(np.atleast_1d(arrays["y"]), "y")
-    nodes = features.shape[0]
-    return Contents(
-        graph=graph(nodes),
-        features=features,
-        labels=torch.from_numpy(labels.copy()),
-        splits=own_splits({name + suffix: arrays.get(name + suffix) for name in PARTS}, nodes),
-    )
 
 
 def own_splits(parts: Mapping[str, Any], num_nodes: int) -> tuple[Split, ...]:
@@ -264,106 +218,3 @@ def _table(name: str, part: Any) -> Tensor:
     if table.is_floating_point() or table.is_complex():
         raise TadropedgeError(f"{name} must be node indices or a mask, got {table.dtype}")
     return table
-
-
-def data_contents(
-    values: Mapping[str, Any], column: str | None = None, file: str = "the Data", *, masks: bool = True
-) -> Contents:
-    """What the attributes of a ``Data`` hold; its tensors lie on the CPU. ``column`` names one that is a score."""
-    if not masks:
-        values = {name: value for name, value in values.items() if name not in {f"{part}_mask" for part in PARTS}}
-    for name in ("edge_index", "x", "y"):
-        if not isinstance(values.get(name), Tensor):
-            raise TadropedgeError(f"expected a Data with tensors edge_index, x and y, found no {name}")
-    for name, value in values.items():
-        if isinstance(value, Tensor) and (name in SAVED or name == column):
-            _check_tensor(name, value)
-    labels = values["y"][:, 0] if values["y"].dim() == 2 and values["y"].shape[1] == 1 else values["y"]
-    arrays = {**values, "y": labels.numpy(), **_feature_arrays(values["x"])}
-    arcs, weight = values["edge_index"], values.get("edge_weight")
-    contents = _from_arrays(arrays, lambda nodes: Graph.from_edge_index(arcs, nodes, weight), "_mask")
-    return (
-        contents
-        if column is None
-        else replace(contents, score_column=_arc_column(values, column, file, contents.graph))
-    )
-
-
-def _arc_column(values: Mapping[str, Any], column: str, file: str, graph: Graph) -> Tensor:
-    if not isinstance(values.get(column), Tensor):
-        arcs = values["edge_index"]
-        per_arc = [name for name, value in values.items() if isinstance(value, Tensor) and _per_arc(value, arcs)]
-        raise TadropedgeError(unknown(file, column, per_arc))
-    return per_edge(graph, values[column], column)
-
-
-def _per_arc(value: Tensor, arcs: Tensor) -> bool:
-    """Whether a tensor holds one number for each column of ``edge_index``."""
-    return value.dim() in (1, 2) and value.numel() == len(value) == arcs.shape[-1]
-
-
-def _check_tensor(name: str, value: Tensor) -> None:
-    """A tensor of plain numbers on the CPU; one entry may stand for many (``expand``), if memory can hold them all."""
-    dense = value.layout is torch.strided
-    numbers = value.dtype in PLAIN_TYPES and value.device.type == "cpu" and not value.is_quantized
-    if not (dense or name == "x") or not numbers or value.is_conj() or value.is_neg():
-        raise TadropedgeError(
-            f"{name} must be a plain dense tensor, got {value.layout} of {value.dtype} on {value.device}"
-        )
-    if dense:
-        check_room(2 * value.numel() * value.element_size(), f"{name} of shape {list(value.shape)}")
-
-
-def _saved(path: Path) -> dict[str, Any]:
-    """The attributes of the ``Data`` that ``torch.save`` wrote."""
-    from torch_geometric.data import Data
-    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
-
-    hush_beta_warning()
-    # PyTorch Geometric admits more when it is imported, among them classes whose constructors open other files.
-    before = torch.serialization.get_safe_globals()
-    torch.serialization.clear_safe_globals()
-    admitted = torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
-    _check_packed(path)
-    try:
-        with admitted, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about files that are refused a moment later
-            data = torch.load(path, map_location="cpu", weights_only=True)
-        found = dict(data.to_dict()) if isinstance(data, Data) else None
-    except TadropedgeError:
-        raise
-    except Exception as error:  # torch.load raises almost anything for files that are none of its own
-        lines = str(error).splitlines() or [type(error).__name__]
-        reason = next((line.strip() for line in lines if "WeightsUnpickler error" in line), lines[0])
-        raise TadropedgeError(f"not a saved torch_geometric Data of plain tensors ({reason[:160]})") from error
-    finally:
-        torch.serialization.add_safe_globals(before)
-    if found is None:
-        raise TadropedgeError(f"expected a saved torch_geometric Data, got {type(data).__name__}")
-    return found
-
-
-def _check_packed(path: Path) -> None:
-    """``torch.save`` packs nothing, so a file that unpacks to more than it is was made to fill the memory."""
-    with readable(path, "a saved torch_geometric Data"):
-        if not zipfile.is_zipfile(path):
-            return
-        with zipfile.ZipFile(path) as archive:
-            size, there = sum(member.file_size for member in archive.infolist()), path.stat().st_size
-    if size > there:
-        raise TadropedgeError(f"not a saved torch_geometric Data: {there:,} bytes are said to unpack to {size:,}")
-
-
-def _feature_arrays(x: Tensor) -> dict[str, Any]:
-    """Dense, or the parts of a CSR matrix. A file may hold any indices, so they are checked before use."""
-    if x.dim() != 2 or x.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
-        raise TadropedgeError(f"x must be dense, COO or CSR of shape [N, F], got {x.layout} of shape {list(x.shape)}")
-    if x.layout is torch.strided:
-        return {"x": x.numpy()}
-    if x.layout is torch.sparse_csr:
-        parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
-    else:
-        matrix = checked_parts("coo", (x._values().numpy(), *x._indices().numpy()), tuple(x.shape), "x")
-        parts = (matrix.data, matrix.indices, matrix.indptr)
-    return {f"x_{name}": part for name, part in zip(CSR_PARTS, (*parts, tuple(x.shape)), strict=True)}

@@ -1,10 +1,11 @@
-"""An edge list and a table of its nodes as text: one line for each node, ``id, feature, …, feature, label``.
+"""A table of nodes as text beside a graph: one line for each node, ``id, feature, …, feature, label``.
 
 A malformed line is named with its number: ``nodes.csv:17: expected 5 columns, got 4``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import numpy.typing as npt
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import NUMBER_LIKE, as_integers, existing, read_edge_list, readable_text, table_cells
-from tadropedge.graph import Graph
-from tadropedge.scores.column import per_edge
+from tadropedge.files import Asked, Held, as_integers, existing, read_file, readable_text
+from tadropedge.files.edge_list import NUMBER_LIKE, table_cells
+from tadropedge.graph import Graph, graph_of
+from tadropedge.scores.column import held_column
 
 UNKNOWN = ("", "-1")  # a node without a label
 
@@ -33,21 +35,43 @@ class NodeTable:
 def read_table(
     path: Path, nodes: Path, header: bool | None, column: str | None = None
 ) -> tuple[Graph, NodeTable, Tensor | None]:
-    """Read an edge list and a table of its nodes, which are numbered in the order of the table.
+    """Read a graph from a file of any format and a table of its nodes, which are numbered in the order of the table.
 
-    Every node of the edge list must be in the table; nodes of the table without an edge are isolated. ``column`` names
-    one of the edge list that is returned with one number per edge.
+    Every node of the graph must be in the table; nodes of the table without an edge are isolated. Where the graph's
+    nodes have no names, they are called 0 … N − 1. ``column`` names one of the file that is returned with one number
+    per edge.
     """
     table = read_node_table(nodes, header=header)
-    edges = read_edge_list(path, integers=isinstance(table.ids[0], int), column=column)
-    place = {node: number for number, node in enumerate(table.ids)}
-    missing = [name for name in edges.ids if name not in place]
+    held = read_file(path, Asked(integers=isinstance(table.ids[0], int), column=column))
+    joined = _joined(held, table, path.name, nodes.name)
+    graph = graph_of(joined, path.name)
+    return graph, table, None if column is None else held_column(held, graph, column, path.name)
+
+
+def _joined(held: Held, table: NodeTable, file: str, nodes: str) -> Held:
+    """The same arcs between the nodes of the table."""
+    ids: Sequence[int | str] = table.ids
+    place = {node: number for number, node in enumerate(ids)}
+    called = _called(held, table)
+    missing = [name for name in called if name not in place]
     if missing:
         name = show(missing[0], typed=False)
-        raise TadropedgeError(f"{path.name} names the node {name}, which {nodes.name} does not list")
-    number = np.array([place[name] for name in edges.ids], dtype=np.int64)
-    graph = replace(Graph.from_edge_index(number[edges.arcs], len(place), edges.weight), node_ids=table.ids)
-    return graph, table, None if edges.column is None else per_edge(graph, edges.column, str(column))
+        unnamed = "" if held.ids is not None else f" (its {len(called)} nodes are called 0 to {len(called) - 1})"
+        raise TadropedgeError(f"{file} names the node {name}, which {nodes} does not list{unnamed}")
+    number = np.array([place[name] for name in called], dtype=np.int64)
+    return replace(held, arcs=number[held.arcs], num_nodes=len(place), ids=table.ids)
+
+
+def _called(held: Held, table: NodeTable) -> Sequence[int | str]:
+    """What the nodes of the graph are called, as integers or texts, whichever the table has."""
+    if held.ids is None:
+        graph = graph_of(held, "")  # which checks the arcs
+        called: Sequence[int | str] = range(graph.num_nodes)
+    else:
+        called = held.ids
+    if isinstance(table.ids[0], int):
+        return (as_integers([str(name) for name in called]) or called) if held.ids is not None else called
+    return [str(name) for name in called]
 
 
 def read_node_table(path: str | Path, *, header: bool | None = None) -> NodeTable:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tadropedge.checks import check_device, check_numbers, check_path, check_text
-from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import GRAPH_ARRAYS, MATRIX_ARRAYS, existing, read_arrays, read_edge_list
-from tadropedge.graph import Graph
+from tadropedge.errors import TadropedgeError
+from tadropedge.files import Asked, Held, read_file
+from tadropedge.graph import Graph, graph_of
 
-KNOWN = (GRAPH_ARRAYS | MATRIX_ARRAYS | {"x", "y", "train", "val", "test"}) - {"edge_weight"}  # of nodes, or the graph
 WORDS = "the score 'column' needs a column of your own file: --score-column NAME, or score_column= of the Dataset"
 
 
@@ -84,40 +80,19 @@ def read_column(
 ) -> tuple[Graph, Tensor]:
     """A graph from a file as ``Graph.from_file`` reads it, and one of its columns, ``[M]``.
 
-    ``name`` is a column of an edge list by the name in its header, or by its number from 3 on; or an array of an
-    ``.npz`` file with one number for each column of ``edge_index``.
+    ``name`` is a column of an edge list by the name in its header, or by its number from 3 on; an array of an ``.npz``
+    file with one number for each column of ``edge_index``; an edge attribute of a ``Data``, of GraphML or of GML.
     """
-    file, name = existing(check_path("path", path)), check_text("name", name)
-    if file.suffix == ".npz":
-        graph = Graph.from_file(file, weighted=weighted)
-        return graph, array_column(file, name, graph)
-    table = read_edge_list(file, header=header, weighted=weighted, column=name)
-    graph = Graph.from_edge_index(table.arcs, len(table.ids), table.weight)
-    return replace(graph, node_ids=table.ids), per_edge(graph, table.column, name)
+    file, name = check_path("path", path), check_text("name", name)
+    held = read_file(file, Asked(header=header, weighted=weighted, column=name))
+    graph = graph_of(held, file.name, weighted=weighted)
+    return graph, held_column(held, graph, name, file.name)
 
 
-def array_column(path: Path, name: str, graph: Graph) -> Tensor:
-    """An array of an ``.npz`` file as a score of the edges of its graph."""
-    arrays, found = read_arrays(path, {name})
-    if name not in arrays or arrays[name].dtype.kind not in "biuf":
-        others = [each for each in found if each not in KNOWN and not each.startswith(("x_", "adj_"))]
-        raise TadropedgeError(unknown(path.name, name, others))
-    return _said(path.name, graph, arrays[name], name)
-
-
-def unknown(file: str, name: str, columns: Sequence[str]) -> str:
-    """What to say where a file has no such column.
-
-    >>> unknown("roads.npz", "lenght", ["length", "lanes"])
-    "roads.npz has no column 'lenght'; its columns are length, lanes"
-    """
-    listed = f"its columns are {', '.join(columns)}" if columns else "it has none that holds one number per edge"
-    return f"{file} has no column {show(name, typed=False)}; {listed}"
-
-
-def _said(file: str, graph: Graph, values: object, name: str) -> Tensor:
+def held_column(held: Held, graph: Graph, name: str, file: str) -> Tensor:
+    """The column that was asked for, of what ``file`` holds, as a score of the edges of its ``graph``."""
     try:
-        return per_edge(graph, np.asarray(values), name)
+        return per_edge(graph, held.column, name)
     except TadropedgeError as error:
         raise TadropedgeError(f"{file}: {error}") from error
 

@@ -122,11 +122,16 @@ def zipped(parts: dict[str, bytes], _: random.Random | None = None, method: int 
     return buffer.getvalue()
 
 
+def ring_matrix() -> Any:
+    """The adjacency matrix of a ring."""
+    ring = sp.coo_matrix((np.ones(N), tuple(ARCS)), shape=(N, N))
+    return (ring + ring.T).tocsr()
+
+
 def matrix_file(kind: str) -> bytes:
     """What SciPy saves of a ring in a format."""
-    ring = sp.coo_matrix((np.ones(N), tuple(ARCS)), shape=(N, N))
     buffer = io.BytesIO()
-    sp.save_npz(buffer, (ring + ring.T).asformat(kind), compressed=False)
+    sp.save_npz(buffer, ring_matrix().asformat(kind), compressed=False)
     return buffer.getvalue()
 
 
@@ -315,6 +320,71 @@ def read_cache(folder: Path) -> None:
     assert all(np.array_equal(arrays[name], ENTRY[name]) for name in ENTRY)
 
 
+def matrix_market(field: str) -> bytes:
+    """What SciPy writes of a ring as Matrix Market."""
+    from scipy.io import mmwrite
+
+    buffer = io.BytesIO()
+    mmwrite(buffer, ring_matrix(), field=field, symmetry="symmetric")
+    return buffer.getvalue()
+
+
+def named_graph() -> Any:
+    """A ring of networkx whose nodes have features, labels and a split."""
+    import networkx as nx
+
+    ring = nx.Graph()
+    for node in range(N):
+        part = next((name for name, nodes in SPLIT.items() if node in nodes), "")
+        ring.add_node(f"n{node}", x0=float(X[node, 0]), x1=float(X[node, 1]), y="abc"[Y[node]], split=part)
+    ring.add_weighted_edges_from((f"n{one}", f"n{other}", 0.5 + one) for one, other in ARCS.T.tolist())
+    return ring
+
+
+@cache
+def markup(kind: str) -> bytes:
+    """What networkx writes as GraphML or GML."""
+    import networkx as nx
+
+    buffer = io.BytesIO()
+    getattr(nx, f"write_{kind}")(named_graph(), buffer)
+    return buffer.getvalue()
+
+
+@cache
+def ogb_files() -> dict[str, bytes]:
+    """The files of a set of OGB below its folder, unpacked."""
+    numbers = {"raw/edge": ARCS.T, "raw/num-node-list": [[N]], "raw/node-feat": X, "raw/node-label": Y[:, None]}
+    parts = {
+        f"split/time/{told}": SPLIT[name][:, None] for name, told in zip(SPLIT, ("train", "valid", "test"), strict=True)
+    }
+    tables = {name: np.asarray(table) for name, table in (numbers | parts).items()}
+    return {
+        f"{name}.csv.gz": "".join(",".join(map(str, row)) + "\n" for row in table.tolist()).encode()
+        for name, table in tables.items()
+    }
+
+
+def write_ogb(folder: Path) -> Path:
+    """A set of OGB that can be read."""
+    for name, content in ogb_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(gzip.compress(content))
+    return folder
+
+
+def in_ogb(name: str) -> Reader:
+    """One file of a set of OGB, changed."""
+    file = Path(name).name
+
+    def read(folder: Path) -> None:
+        top = write_ogb(folder / "ogbn_ring")
+        (folder / file).replace(top / name)
+        check_dataset(load_file(top))
+
+    return Reader(file, lambda: gzip.compress(ogb_files()[name]), read, **GZIP)
+
+
 def in_planetoid(name: str) -> Reader:
     """One file of a citation set, changed."""
 
@@ -354,6 +424,12 @@ GZIP: dict[str, Any] = {
 PLAIN = {"x": X, "y": Y, **SPLIT}
 
 
+def heterophilous() -> dict[str, Any]:
+    """The arrays of a raw file of PyG's HeterophilousGraphDataset, of two splits."""
+    masks = {f"{name}_masks": np.isin(np.arange(N), part)[None].repeat(2, axis=0) for name, part in SPLIT.items()}
+    return {"edges": ARCS.T, "node_features": X, "node_labels": Y, **masks}
+
+
 def edges_beside(folder: Path) -> None:
     (folder / "edges.csv").write_bytes(EDGES)
 
@@ -376,6 +452,26 @@ READERS = {
     "pt csr": data_reader("c.pt", lambda: saved(data(x=csr_tensor(sp.csr_matrix(X)))), **ZIP),
     "pt coo": data_reader("o.pt", lambda: saved(data(x=torch.from_numpy(X).float().to_sparse_coo())), **ZIP),
     **{f"planetoid {name}": in_planetoid(name) for name in ("x", "ally", "graph", "test.index")},
+    "pt processed": data_reader("p.pt", lambda: saved((data().to_dict(), {"x": torch.tensor([0, N])}, Data)), **ZIP),
+    "pt adj_t": data_reader("a.pt", lambda: saved(data(edge_index=None, adj_t=csr_tensor(ring_matrix()))), **ZIP),
+    "npz of CitationFull": data_reader(
+        "f.npz",
+        lambda: npz(**csr_parts("attr", X), **csr_parts("adj", np.eye(N, k=1)), labels=Y.astype(np.int8)),
+        **ZIP,
+    ),
+    "npz of HeterophilousGraphDataset": data_reader("h.npz", lambda: npz(**heterophilous()), **ZIP),
+    "npz of OGB's names": data_reader(
+        "b.npz",
+        lambda: npz(edge_index=ARCS, node_feat=X, node_label=Y[:, None].astype(np.float32), num_nodes=np.array(N)),
+        **ZIP,
+    ),
+    "Matrix Market": graph_reader("m.mtx", lambda: matrix_market("real")),
+    "Matrix Market pattern": graph_reader("m.mtx", lambda: matrix_market("pattern")),
+    "packed Matrix Market": graph_reader("m.mtx.gz", lambda: gzip.compress(matrix_market("integer")), **GZIP),
+    "GraphML": data_reader("g.graphml", lambda: markup("graphml")),
+    "packed GraphML": graph_reader("g.graphml.gz", lambda: gzip.compress(markup("graphml")), **GZIP),
+    "GML": data_reader("g.gml", lambda: markup("gml")),
+    **{f"OGB {name}": in_ogb(name) for name in ("raw/edge.csv.gz", "raw/node-feat.csv.gz", "split/time/valid.csv.gz")},
     "edge list": graph_reader("edges.csv", lambda: EDGES),
     "edge list of names": graph_reader("names.tsv", lambda: NAMES),
     "packed edge list": graph_reader("edges.csv.gz", lambda: gzip.compress(EDGES), **GZIP),

@@ -1,36 +1,25 @@
-"""Graphs in files: edge lists as text (csv, tsv, whitespace, gzip) and plain arrays in ``.npz``.
+"""Edge lists as text: csv, tsv, white space, each also packed with gzip.
 
-Nothing is ever unpickled, and files are written whole or not at all. A malformed line is named with its number:
-``edges.csv:17: expected 2 columns, got 3``. Whatever else a damaged file makes a library raise becomes one line, too.
+A malformed line is named with its number: ``edges.csv:17: expected 2 columns, got 3``.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import math
-import os
 import re
-import stat
 import warnings
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.arrays import FORMATS, checked_parts, whole_numbers
-from tadropedge.errors import NotEnoughMemoryError, TadropedgeError, show
-from tadropedge.memory import check_room
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.files.held import Asked, Held
+from tadropedge.files.opening import data_lines, existing, readable_text
 
 # A first line made of these words alone is a header, unless a later line repeats one of them as an id.
 HEADER_WORDS = {
@@ -41,14 +30,7 @@ WEIGHT_WORDS = {"weight", "w", "value"}
 MORE_COLUMNS = "; where there are more, the header must call one of them 'weight'"
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER_LIKE = re.compile(r"[+-]?[.,_]?\d")
-TRAILING = re.compile(r"\s#.*$")
 ESCAPED = re.compile(r"'+[=+\-@\t\r]")  # how publish/tables.py begins a cell that a spreadsheet would compute
-
-MOST_LINE = 2**26  # characters
-PACKED, MOST_PACKED = 2**24, 100  # text beyond so many characters that was packed so many times smaller is a bomb
-BLANK = 32  # what a blank line counts for: it takes as long as one of so many characters
-GRAPH_ARRAYS = {"edge_index", "num_nodes", "edge_weight"}
-MATRIX_ARRAYS = {"format", "shape", *(part for parts in FORMATS.values() for part in parts)}
 
 
 @dataclass(frozen=True)
@@ -64,58 +46,12 @@ class EdgeList:
     column: npt.NDArray[np.float64] | None = None
 
 
-def existing(path: str | Path) -> Path:
-    """Return ``path`` if it is a file that exists; what could be read for ever (a pipe, a device) is none.
-
-    >>> existing("/dev/zero")
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: '/dev/zero' is a pipe or a device, expected a file
-    """
-    if not isinstance(path, str | os.PathLike):
-        raise TadropedgeError(f"expected the path of a file, got {show(path)}")
-    path = Path(path)
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError) as error:  # the latter for NUL and surrogates
-        if isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise TadropedgeError(f"no such file: '{path}'") from error
-        raise TadropedgeError(f"cannot read '{_short(path)}': {_words(error)}") from error
-    if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-        raise TadropedgeError(f"'{path}' is {what}, expected a file")
-    return path
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a file, if memory can hold it."""
-    path = existing(path)
-    with readable(path, "a file that can be read"):
-        check_room(path.stat().st_size, path.name)
-        return path.read_bytes()
-
-
-@contextmanager
-def readable(path: Path, what: str) -> Iterator[None]:
-    """Say it in one line where ``path`` turns out not to be ``what``: libraries raise almost anything then."""
-    try:
-        yield
-    except TadropedgeError:
-        raise
-    except MemoryError as error:
-        raise NotEnoughMemoryError(f"{path.name}: there is not enough memory to read it") from error
-    except Exception as error:
-        raise TadropedgeError(f"{path.name}: not {what} ({_words(error)})") from error
-
-
-def _words(error: Exception) -> str:
-    """What an error says, without the path that it may begin with."""
-    text = error.strerror if isinstance(error, OSError) else str(error)
-    return next(iter((text or "").splitlines()), "") or type(error).__name__
-
-
-def _short(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:100]}…{text[-80:]}"
+def read(path: Path, asked: Asked) -> Held:
+    """An edge list as every other file: features and labels of its nodes are in a table beside it."""
+    table = read_edge_list(
+        path, header=asked.header, weighted=asked.weighted, integers=asked.integers, column=asked.column
+    )
+    return Held(arcs=table.arcs, num_nodes=len(table.ids), weight=table.weight, ids=table.ids, column=table.column)
 
 
 def read_edge_list(
@@ -144,41 +80,6 @@ def read_edge_list(
     with readable_text(path):
         fast = _read_integers(path, header) if integers and column is None else None
         return fast if fast is not None else _read_lines(path, header, weighted, integers, column)
-
-
-@contextmanager
-def readable_text(path: Path) -> Iterator[None]:
-    """Say it in one line where ``path`` turns out to be no text."""
-    with readable(path, "a table that can be read"):
-        try:
-            yield
-        except UnicodeDecodeError as error:
-            raise TadropedgeError(f"{path.name}: not a UTF-8 text file ({error.reason})") from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TadropedgeError(f"{path.name}: damaged gzip file ({error})") from error
-
-
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline=None)
-    return path.open(encoding="utf-8-sig")
-
-
-def data_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are neither blank nor comments, with their numbers."""
-    size = path.stat().st_size
-    check_room(size, path.name)
-    with _open(path) as stream:
-        number, left = 0, max(PACKED, MOST_PACKED * size)
-        while line := stream.readline(MOST_LINE):
-            text = line.strip()
-            number, left = number + 1, left - (len(line) if text else BLANK)
-            if left < 0 or len(line) == MOST_LINE:
-                raise TadropedgeError(f"{path.name}:{number}: not a table (a line, or the unpacked file, is too long)")
-            if text and text[0] not in "#%":
-                if "#" in text and '"' not in text:
-                    text = TRAILING.sub("", text)
-                yield number, text
 
 
 def delimiter_of(path: Path, first: str) -> str | None:
@@ -236,7 +137,7 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an empty table, or a float read as an integer
-            rows = _ascii(lines if skip else chain((first,), lines))
+            rows = ascii_only(lines if skip else chain((first,), lines))
             table = np.loadtxt(rows, dtype=np.int64, delimiter=delimiter, comments=None, ndmin=2)
     except (ValueError, OverflowError, UserWarning, DeprecationWarning) as error:
         if isinstance(error, UnicodeDecodeError | TadropedgeError):
@@ -248,7 +149,7 @@ def _read_integers(path: Path, header: bool | None) -> EdgeList | None:
     return EdgeList(arcs.reshape(table.shape).T.astype(np.int64), None, tuple(ids.tolist()))
 
 
-def _ascii(lines: Iterable[str]) -> Iterator[str]:
+def ascii_only(lines: Iterable[str]) -> Iterator[str]:
     """Lines for NumPy, whose compiled reader looks other characters up in a table of 256: some of them crash it."""
     for line in lines:
         if not line.isascii():
@@ -345,7 +246,7 @@ def _has_header(rows: list[tuple[int, list[str]]], header: bool | None, name: st
         if odd:
             raise TadropedgeError(
                 f"{name}:{number}: {show(odd[0], typed=False)} is no integer, unlike all other ids: say whether this "
-                "line names the columns (header=True, --header) or is an edge (header=False, --no-header)"
+                "line names the columns (header=True) or is an edge (header=False)"
             )
         return not any(map(INTEGER.fullmatch, first[:2]))
     return all(cell.lower() in HEADER_WORDS for cell in first) and others.isdisjoint(first[:2])
@@ -369,92 +270,3 @@ def _score(cell: str, name: str, where: str) -> float:
     if not 0 <= value < float("inf"):
         raise TadropedgeError(f"{where}: {name} {cell!r} must be finite and at least 0")
     return value
-
-
-@dataclass(frozen=True)
-class ArrayGraph:
-    """Arcs ``edge_index [2, A]`` with what is known beside them."""
-
-    edge_index: npt.NDArray[Any]
-    num_nodes: int | None
-    weight: npt.NDArray[Any] | None
-
-
-def read_npz(path: str | Path) -> ArrayGraph:
-    """Read ``edge_index`` (with optional ``num_nodes`` and ``edge_weight``), or what ``scipy.sparse.save_npz`` wrote.
-
-    Arrays beside these (features, labels) are left alone.
-    """
-    path = existing(path)
-    arrays, found = read_arrays(path, GRAPH_ARRAYS | MATRIX_ARRAYS)
-    return array_graph(arrays, found, path.name)
-
-
-def read_arrays(path: Path, wanted: set[str]) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """Those arrays of an ``.npz`` file that are ``wanted``, and the names of all that it holds.
-
-    Nothing is unpickled, and nothing is made room for that the file does not hold.
-    """
-    with readable(path, "an .npz file of plain arrays"), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        chosen = {name: member for name, member in members.items() if name in wanted}
-        check_room(sum(member.file_size for member in chosen.values()), f"{path.name}, unpacked,")
-        arrays = {}
-        for name, member in chosen.items():
-            with archive.open(member) as content:
-                _check_header(content, member.file_size, f"{path.name}: {name}")
-            with archive.open(member) as content:
-                arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
-    return arrays, sorted(members)
-
-
-def _check_header(content: Any, size: int, where: str) -> None:
-    """Check that an array has a plain type, and no more entries than there are bytes for."""
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    shape, _, dtype = read[np.lib.format.read_magic(content)](content)
-    if dtype.hasobject:
-        raise TadropedgeError(f"{where} holds Python objects, which are not unpickled: expected plain numbers")
-    if dtype.kind not in "biufcSU" or not dtype.itemsize or any(length < 0 for length in shape):
-        raise TadropedgeError(f"{where} is not an array of plain numbers or texts, but of {dtype} {shape}")
-    need, there = math.prod(shape) * dtype.itemsize, size - content.tell()
-    if need > there:
-        raise TadropedgeError(
-            f"{where} is said to have shape {shape}, which is {need:,} bytes, but {there:,} are there"
-        )
-
-
-def array_graph(arrays: Mapping[str, npt.NDArray[Any]], found: list[str], name: str) -> ArrayGraph:
-    """The graph among ``arrays``, which are what was wanted of all that a file ``found``."""
-    if "edge_index" in arrays:
-        nodes = arrays.get("num_nodes")
-        if nodes is not None and nodes.size != 1:
-            raise TadropedgeError(f"{name}: num_nodes must be one whole number, got shape {list(nodes.shape)}")
-        count = None if nodes is None else int(whole_numbers(nodes, f"{name}: num_nodes").item())
-        return ArrayGraph(arrays["edge_index"], count, arrays.get("edge_weight"))
-    kind = _format(arrays.get("format"))
-    if kind is not None and {"shape", *FORMATS[kind]} <= set(arrays):
-        matrix = checked_parts(kind, [arrays[part] for part in FORMATS[kind]], arrays["shape"], name)
-        arcs, weight = matrix_arcs(matrix)
-        return ArrayGraph(arcs, max(matrix.shape), weight)
-    listed = show(", ".join(found) or "nothing", typed=False)
-    raise TadropedgeError(
-        f"{name}: expected an array 'edge_index' or a matrix saved by scipy.sparse.save_npz, found {listed}"
-    )
-
-
-def _format(value: npt.NDArray[Any] | None) -> str | None:
-    """The format that ``scipy.sparse.save_npz`` noted, as bytes or text."""
-    if value is None or value.size != 1 or value.dtype.kind not in "SU":
-        return None
-    kind = value.item()
-    text = kind.decode("latin1") if isinstance(kind, bytes) else str(kind)
-    return text if text in FORMATS else None
-
-
-def matrix_arcs(matrix: sp.csr_matrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """The entries of a checked matrix in row-major order: repeated ones summed, stored zeros left out."""
-    entries = matrix.astype(np.float64).copy()
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    entries = entries.tocoo()
-    return np.stack((entries.row, entries.col)).astype(np.int64), entries.data
