@@ -1,7 +1,7 @@
 """What a comparison found: one row per method, and apart from them the run that made them; how rows are named.
 
-``results.json`` is ``{"advice": {...}, "protocol": {...}, "compare": [row, ...], "run": {...}}``; files of version 0.1
-have neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one
+``results.json`` is ``{"advice": {...}, "protocol": {...}, "data": {...}, "compare": [row, ...], "run": {...}}``; files
+of older versions have no data, and those of version 0.1 neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one
 by its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so
 no file is written that cannot be read.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tadropedge.atomic import write_atomic
+from tadropedge.comparison.card import DataCard
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.judging import Against
 from tadropedge.comparison.procedure import Simulated
@@ -126,9 +127,9 @@ class Advice:
 
 @dataclass(frozen=True)
 class Results:
-    """All rows of a comparison, and what depends on the run alone: seconds, commit, machine, versions, command.
+    """All rows of a comparison, and what depends on the run alone: seconds, costs, commit, machine, versions, command.
 
-    ``advice`` and ``protocol`` are ``None`` in results of version 0.1.
+    ``advice`` and ``protocol`` are ``None`` in results of version 0.1, ``data`` also in those of 0.2.
     """
 
     rows: Sequence[MethodRow]
@@ -136,6 +137,7 @@ class Results:
     _: KW_ONLY
     advice: Advice | None = None
     protocol: Protocol | None = None
+    data: DataCard | None = None
 
 
 def grouped(rows: Iterable[MethodRow]) -> list[list[MethodRow]]:
@@ -216,6 +218,7 @@ class _Document:
     run: Mapping[str, object] = field(default_factory=dict)
     advice: Advice | None = None
     protocol: Protocol | None = None
+    data: DataCard | None = None
 
     def __post_init__(self) -> None:
         seen: dict[tuple[object, ...], int] = {}
@@ -237,7 +240,7 @@ def as_document(results: Results) -> dict[str, object]:
         {name: part for name, part in row.items() if name not in YOUNGER or part not in (None, {})}
         for row in plain(results.rows)
     ]
-    front = {"advice": plain(results.advice), "protocol": plain(results.protocol)}
+    front = {"advice": plain(results.advice), "protocol": plain(results.protocol), "data": plain(results.data)}
     return {name: part for name, part in front.items() if part} | {"compare": rows, "run": plain(results.run)}
 
 
@@ -249,7 +252,7 @@ def parse(document: object, name: str = "results") -> Results:
     tadropedge.errors.TadropedgeError: results: compare[0].layers must be a whole number, got 'two'
     """
     found = build(_Document, document, f"{name}:")
-    return Results(found.compare, found.run, advice=found.advice, protocol=found.protocol)
+    return Results(found.compare, found.run, advice=found.advice, protocol=found.protocol, data=found.data)
 
 
 def read_results(path: str | Path) -> Results:

@@ -6,6 +6,7 @@ trials into batches that fit into memory.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -108,6 +109,7 @@ class Laboratory:
         lookup("precision", self.precision, PRECISIONS)
         self._rehearsed: set[tuple[type[Network], bool]] = set()
         self._scores: dict[str, Tensor] = {}
+        self.score_seconds: dict[str, float] = {}  # that each of them took
         self._failing: set[str] = set()
         self._splits: dict[int, Split] = {}
 
@@ -165,8 +167,9 @@ class Laboratory:
         """The edge scores of this name, ``[M]``, computed once."""
         lookup("score (name)", name, SCORES)
         if name not in self._scores:
-            settings = self._score_settings(name)
+            settings, started = self._score_settings(name), time.perf_counter()
             self._scores[name] = edge_scores(self.dataset.graph, name, cache_dir=self.cache_dir, **settings)
+            self.score_seconds[name] = time.perf_counter() - started
         return self._scores[name]
 
     def available_scores(self) -> list[str]:
