@@ -96,7 +96,20 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
     protocol = _protocol(laboratory, plan, procedure)
     data = data_card(laboratory.dataset, laboratory.measure)
-    return Results(rows, advice=advise(rows, selected, protocol), protocol=protocol, data=data)
+    advice = advise(rows, selected, protocol)
+    if advice is not None:
+        advice = replace(advice, reached=_reached(laboratory, found.tuned[advice.use].chosen.trial))
+    return Results(rows, advice=advice, protocol=protocol, data=data)
+
+
+def _reached(laboratory: Laboratory, trial: Trial) -> dict[str, object]:
+    """The budget that a trial was trained with; nothing where it is the one that was drawn."""
+    trained = laboratory.within_reach(trial)
+    if trained == trial:
+        return {}
+    unused = "keep_ratio" if trained.keep_ratio is None else "keep_prob"
+    budget = {name: getattr(trained, name) for name in ("keep_prob", "keep_ratio", "keep_last") if name != unused}
+    return {name: value for name, value in budget.items() if value is not None}
 
 
 def _try_score(laboratory: Laboratory, method: str) -> None:

@@ -1,9 +1,9 @@
 """What a comparison found: one row per method, and apart from them the run that made them; how rows are named.
 
 ``results.json`` is ``{"advice": {...}, "protocol": {...}, "data": {...}, "compare": [row, ...], "run": {...}}``; files
-of older versions have no data, and those of version 0.1 neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one
-by its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so
-no file is written that cannot be read.
+of older versions have no data, and those of version 0.1 neither advice nor protocol. The same rows give the same bytes.
+Reading checks every field and names the wrong one by its place (``results.json: compare[3].honest.mean must be a
+number, got 'high'``); writing checks in the same way, so no file is written that cannot be read.
 """
 
 from __future__ import annotations
@@ -116,13 +116,15 @@ class Protocol:
 class Advice:
     """What to ``use`` with which ``settings``; the ``words`` say it, what it gains, and what adaptive dropping adds.
 
-    ``warnings``: why to be careful with it, a sentence each.
+    ``warnings``: why to be careful with it, a sentence each. ``reached``: the budget that was trained with instead,
+    where the options of the method cannot meet that of the settings.
     """
 
     words: str
     use: str
     settings: Mapping[str, object] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    reached: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,8 @@ def as_document(results: Results) -> dict[str, object]:
         for row in plain(results.rows)
     ]
     front = {"advice": plain(results.advice), "protocol": plain(results.protocol), "data": plain(results.data)}
+    if front["advice"] and not front["advice"]["reached"]:
+        del front["advice"]["reached"]
     return {name: part for name, part in front.items() if part} | {"compare": rows, "run": plain(results.run)}
 
 

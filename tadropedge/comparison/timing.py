@@ -49,7 +49,8 @@ def costs(laboratory: Laboratory, rows: Sequence[MethodRow], report: Report = la
 def chosen_trial(row: MethodRow) -> Trial:
     """The trial whose settings a row tells.
 
-    >>> row = MethodRow(dataset="a", backbone="gcn", layers=2, method="auto", settings={"method": "cdf", "dropout": 0.1})
+    >>> settings = {"method": "cdf", "dropout": 0.1}
+    >>> row = MethodRow(dataset="a", backbone="gcn", layers=2, method="auto", settings=settings)
     >>> chosen_trial(row).method, chosen_trial(row).dropout
     ('cdf', 0.1)
     """

@@ -24,6 +24,7 @@
   };
   for (const table of document.querySelectorAll("table.sortable")) {
     [...table.tHead.rows[0].cells].forEach((head, place) => {
+      if (head.classList.contains("plot")) return;
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
