@@ -147,16 +147,30 @@ def carried_out(
         check_storage(place)
         laboratory = make()
         with reporting as report:
-            results = compared(laboratory, plan, place, report)
-            spent = earlier_costs(_earlier(out), results.rows) or costs(laboratory, results.rows, report)
+            watched = _Watched(report)
+            results = compared(laboratory, plan, place, watched)
+            spent = earlier_costs(_earlier(out), results.rows)
+            if spent is None and watched.worked:
+                spent = costs(laboratory, results.rows, report)
         dataset = laboratory.dataset
-        run = {**label(dataset), KEY: spent}
+        run = label(dataset) | ({} if spent is None else {KEY: spent})
         if dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
             run["bayes_accuracy"] = round(bayes_accuracy(plan.seed, **loading), 4)
         results = replace(results, run=run)
         if out is not None:
             write_all(results, out)
     return results
+
+
+class _Watched:
+    """A report of progress that knows whether anything was left to do: where all is finished, nothing trains."""
+
+    def __init__(self, report: Report) -> None:
+        self._report, self.worked = report, False
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        self.worked |= done < total
+        self._report(phase, done, total)
 
 
 def _earlier(out: Path | None) -> Results | None:

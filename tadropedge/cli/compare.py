@@ -24,8 +24,6 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 
 DEFAULT = (
-    "original, dropedge, dropedge:unbiased, cdf, degree-proportional, jaccard-cdf and auto, as far as they can be used here"
-)
     "original, dropedge, dropedge:unbiased, cdf, degree-proportional, jaccard-cdf, auto, as far as they can be used"
 )
 

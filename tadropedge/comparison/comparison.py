@@ -19,7 +19,7 @@ from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
 from tadropedge.method import Method
 from tadropedge.registry import STRATEGIES
 from tadropedge.search.engine import Table, check_jobs
-from tadropedge.search.entrants import with_references
+from tadropedge.search.entrants import BACKBONE, with_references
 from tadropedge.search.fair import Report, Tournament, Tuned, count_trainings, fair
 from tadropedge.search.protocol import Replicates, paper
 from tadropedge.search.space import Space, Spaces, check_spaces, method_space
@@ -119,7 +119,8 @@ def _try_score(laboratory: Laboratory, method: str) -> None:
 
 
 def _usable(laboratory: Laboratory, methods: Sequence[str]) -> list[str]:
-    """The methods that can be used here, with a warning for each of the others; if none can, all, to be refused."""
+    """The methods that can be used here, with a warning for each of the others; what all are judged against must be."""
+    laboratory.check([Trial(method) for method in BACKBONE])
     found = []
     for method in methods:
         try:
@@ -131,7 +132,7 @@ def _usable(laboratory: Laboratory, methods: Sequence[str]) -> list[str]:
             warnings.warn(f"{method} is left out: {error}", stacklevel=2)
         else:
             found.append(method)
-    return found or list(methods)
+    return found
 
 
 def _checkable(method: str) -> str:

@@ -31,7 +31,7 @@ class Axis:
     def over(cls, values: Iterable[float | None]) -> Axis:
         """An axis that holds all values, with ticks at multiples of 1, 2 or 5.
 
-        >>> Axis.over([-0.9, None, 2.1]).ticks
+        >>> Axis.over([-0.7, None, 2.1]).ticks
         (0.0, 1.0, 2.0)
         """
         known = [value for value in values if value is not None and math.isfinite(value)] or [0.0]
