@@ -46,7 +46,8 @@ def driven(folder, page, script, *options, width=1280, height=900):
     """
     wrapper = folder / "wrapper.html"
     frame = f'<iframe width="{width}" height="{height}" style="border:0" srcdoc="{escape(page)}"></iframe>'
-    code = f"""onload = async () => {{ const view = document.querySelector("iframe").contentWindow, page = view.document;
+    code = f"""onload = async () => {{ const view = document.querySelector("iframe").contentWindow;
+        const page = view.document;
         document.title = JSON.stringify(await (async () => {{ {script} }})()) }}"""
     wrapper.write_text(f"<!doctype html><title>?</title><script>{code}</script>{frame}", encoding="utf-8")
     found = browse(folder, wrapper, "--dump-dom", f"--window-size={max(width, 500)},{height}", *options)

@@ -12,6 +12,7 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 import tadropedge as tde
 from tadropedge.cli import app
+from tadropedge.comparison.comparison import DEFAULT_METHODS
 from tadropedge.comparison.results import read_results
 from tadropedge.data import as_dataset, load_clusters, load_dataset
 from tadropedge.errors import TadropedgeError
@@ -168,6 +169,39 @@ def test_an_own_model_is_compared_written_and_resumed(tmp_path, monkeypatch):
     Changed.__name__ = "OwnGCN"
     with pytest.raises(TadropedgeError, match="was made with other code of 'owngcn'; take the old code"):
         tde.compare(data, ["cdf"], Changed, storage=tmp_path / "study.db", **BUDGET)
+
+
+class Unweighted(OwnGCN):
+    """A module that takes no weights of edges."""
+
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index)
+
+
+def test_a_default_method_that_cannot_be_used_is_left_out_and_a_named_one_is_refused():
+    data = saved()
+    with pytest.warns(UserWarning, match="^dropedge:unbiased is left out: .*edge_weight") as said:
+        found = tde.compare(data, model=Unweighted, **BUDGET)
+    assert len(said) == 1
+    assert [row.method for row in found.rows] == [name for name in DEFAULT_METHODS if name != "dropedge:unbiased"]
+    with pytest.raises(TadropedgeError, match="edge_weight"):
+        tde.compare(data, ["dropedge:unbiased"], Unweighted, **BUDGET)
+
+
+def test_costs_are_timed_once_for_the_same_rows(tmp_path, monkeypatch):
+    first = tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+    costs = first.run["costs"]
+    assert list(costs) == ROWS
+    assert all(
+        one["epoch"] > 0 and one["training"] == pytest.approx(3 * one["epoch"], rel=0.02) for one in costs.values()
+    )
+    assert [one["scores"] > 0 for one in costs.values()] == [False, False, True]
+    monkeypatch.setattr("tadropedge.comparing.costs", None)  # not called again
+    again = tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+    assert again.run["costs"] == costs
+    assert again.data == first.data
+    elsewhere = tde.compare("karate", ["cdf"], storage=tmp_path / "study.db", hidden=4, **BUDGET)
+    assert "costs" not in elsewhere.run  # nothing was trained, so nothing is timed
 
 
 def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
