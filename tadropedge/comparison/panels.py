@@ -67,7 +67,7 @@ class Mark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PanelLine:
     """A line of a panel: the ``place`` of its method among all, its label, its mark, and the cells beside it."""
 
     place: int
@@ -86,7 +86,7 @@ class Panel:
     axis: Axis
     columns: Sequence[str]
     left: Sequence[int]
-    lines: Sequence[Line]
+    lines: Sequence[PanelLine]
     rules: Mapping[str, str]
 
 
@@ -118,13 +118,13 @@ def differences(rows: Sequence[MethodRow], measure: str) -> list[Panel]:
     ]
 
 
-def _line(kind: str, place: int, label: str, test: Against, axis: Axis, failed: bool) -> Line:
+def _line(kind: str, place: int, label: str, test: Against, axis: Axis, failed: bool) -> PanelLine:
     ends = _interval(test)
     gap = plus_minus(points(test.difference), test.difference_low, test.difference_high)
     cells = [gap, p_value(test.p_value), test.outcome or NOTHING, plus_minus(percent(test.mean), test.low, test.high)]
     cells.append(percent(test.reference_mean) if test.reference_mean is not None else NOTHING)
     cells += [f"{test.failed} of {test.seeds + test.failed}"] if failed else []
-    return Line(
+    return PanelLine(
         place=place,
         label=label,
         mark=Mark(
@@ -185,7 +185,7 @@ def methods(
         columns=(f"{measure}\n(%)", *columns),
         left=left,
         lines=[
-            Line(
+            PanelLine(
                 place=places[label],
                 label=label,
                 mark=Mark(ends=_places(_mean(one), axis), strokes=(), said=_of_mean(label, measure, one)),

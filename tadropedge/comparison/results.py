@@ -218,6 +218,7 @@ def honest_label(rows: Iterable[MethodRow]) -> str:
 class _Document:
     compare: tuple[MethodRow, ...]
     run: Mapping[str, object] = field(default_factory=dict)
+    _: KW_ONLY
     advice: Advice | None = None
     protocol: Protocol | None = None
     data: DataCard | None = None
