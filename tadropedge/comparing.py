@@ -17,8 +17,10 @@ import torch
 
 from tadropedge.checks import check_flag, check_integer, check_path, check_progress, check_runs_on
 from tadropedge.comparison.comparison import CHOOSE_SPLITS, DEFAULT_METHODS, Plan, compared
+from tadropedge.comparison.costs import KEY
 from tadropedge.comparison.report import FILES, told, write_all
-from tadropedge.comparison.results import Results
+from tadropedge.comparison.results import Results, read_results
+from tadropedge.comparison.timing import costs, earlier_costs
 from tadropedge.data import Dataset, as_dataset, bayes_accuracy, loader_options
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lock import locked
@@ -76,7 +78,8 @@ def compare(
 
     * ``data``: a PyTorch Geometric ``Data``, or a dataset of one; a ``Dataset``; a name of ``DATASETS``; the path of a
       file. Without masks a split is drawn; ``results.run["splits"]`` says which splits were used.
-    * ``methods``: names in the grammar of :mod:`tadropedge.method`; by default the paper's.
+    * ``methods``: names in the grammar of :mod:`tadropedge.method`; by default ``DEFAULT_METHODS``, without those that
+      cannot be used on the data or with the network, which a warning names.
     * ``model``: what makes your own ``nn.Module`` (see :mod:`tadropedge.nn.own`), trained in the place of a
       ``backbone``. ``layers`` and ``hidden`` are those of the network, and by default its own.
     * ``trials`` per method and reference on each of ``choose_splits`` splits, then ``seeds`` fresh seeds and splits.
@@ -96,7 +99,7 @@ def compare(
             f"model and backbone exclude each other, got backbone={show(backbone, typed=False)} and a model"
         )
     network = backbone if model is None else own_network(model)  # first: methods may name it
-    plan = Plan(_methods(methods), trials=trials, seeds=seeds, seed=seed)
+    plan = Plan(_methods(methods), trials=trials, seeds=seeds, seed=seed, lenient=methods is None)
     choose_splits = check_integer("choose_splits", choose_splits, least=1)
     folder, shown = None if out is None else check_path("out", out), check_progress(progress)
     loading = {name: settings.pop(name) for name in list(settings) if name not in LABORATORY}
@@ -123,7 +126,7 @@ def compare(
         },
         loading=loading,
     )
-    return Comparison(results.rows, results.run, advice=results.advice, protocol=results.protocol)
+    return Comparison(results.rows, results.run, advice=results.advice, protocol=results.protocol, data=results.data)
 
 
 def carried_out(
@@ -145,9 +148,13 @@ def carried_out(
         check_storage(place)
         laboratory = make()
         with reporting as report:
-            results = compared(laboratory, plan, place, report)
+            watched = _Watched(report)
+            results = compared(laboratory, plan, place, watched)
+            spent = earlier_costs(_earlier(out), results.rows)
+            if spent is None and watched.worked:
+                spent = costs(laboratory, results.rows, report)
         dataset = laboratory.dataset
-        run = label(dataset)
+        run = label(dataset) | ({} if spent is None else {KEY: spent})
         if dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
             run["bayes_accuracy"] = round(bayes_accuracy(plan.seed, **loading), 4)
         results = replace(results, run=run)
@@ -155,6 +162,27 @@ def carried_out(
             tell(Phase("writing the report", 0, 1))
             write_all(results, out)
     return results
+
+
+class _Watched:
+    """A report of progress that knows whether anything was left to do: where all is finished, nothing trains."""
+
+    def __init__(self, report: Report) -> None:
+        self._report, self.worked = report, False
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        self.worked |= done < total
+        self._report(phase, done, total)
+
+
+def _earlier(out: Path | None) -> Results | None:
+    """The results that are in the folder, if they are readable."""
+    if out is None or not (out / "results.json").is_file():
+        return None
+    try:
+        return read_results(out / "results.json")
+    except TadropedgeError:
+        return None
 
 
 def _check_loading(loading: Mapping[str, Any]) -> None:

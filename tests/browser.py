@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -37,4 +39,20 @@ def browse(folder, page, *options):
     return done.stdout
 
 
+def driven(folder, page, script, *options, width=1280, height=900):
+    """What a script returns that uses a page: it sees the window as ``view`` and the document as ``page``.
+
+    The page is in a frame, which can be as narrow as a phone, other than a window.
+    """
+    wrapper = folder / "wrapper.html"
+    frame = f'<iframe width="{width}" height="{height}" style="border:0" srcdoc="{escape(page)}"></iframe>'
+    code = f"""onload = async () => {{ const view = document.querySelector("iframe").contentWindow;
+        const page = view.document;
+        document.title = JSON.stringify(await (async () => {{ {script} }})()) }}"""
+    wrapper.write_text(f"<!doctype html><title>?</title><script>{code}</script>{frame}", encoding="utf-8")
+    found = browse(folder, wrapper, "--dump-dom", f"--window-size={max(width, 500)},{height}", *options)
+    return json.loads(unescape(re.search("<title>(.*?)</title>", found, re.DOTALL)[1]))
+
+
+DARK, LIGHT = (f"--blink-settings=preferredColorScheme={scheme}" for scheme in (0, 1))
 needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on this machine")

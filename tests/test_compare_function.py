@@ -12,6 +12,7 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 import tadropedge as tde
 from tadropedge.cli import app
+from tadropedge.comparison.comparison import DEFAULT_METHODS
 from tadropedge.comparison.results import read_results
 from tadropedge.data import as_dataset, load_clusters, load_dataset
 from tadropedge.errors import TadropedgeError
@@ -170,6 +171,40 @@ def test_an_own_model_is_compared_written_and_resumed(tmp_path, monkeypatch):
         tde.compare(data, ["cdf"], Changed, storage=tmp_path / "study.db", **BUDGET)
 
 
+class Unweighted(OwnGCN):
+    """A module that takes no weights of edges."""
+
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index)
+
+
+@pytest.mark.filterwarnings("ignore:with unbiased")  # on its normalisation
+def test_a_default_method_that_cannot_be_used_is_left_out_and_a_named_one_is_refused():
+    data = saved()
+    with pytest.warns(UserWarning, match="^dropedge:unbiased is left out: .* not their weights") as said:
+        found = tde.compare(data, model=Unweighted, **BUDGET)
+    assert sum("left out" in str(one.message) for one in said) == 1
+    assert [row.method for row in found.rows] == [name for name in DEFAULT_METHODS if name != "dropedge:unbiased"]
+    with pytest.raises(TadropedgeError, match="not their weights"):
+        tde.compare(data, ["dropedge:unbiased"], Unweighted, **BUDGET)
+
+
+def test_costs_are_timed_once_for_the_same_rows(tmp_path, monkeypatch):
+    first = tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+    costs = first.run["costs"]
+    assert list(costs) == ROWS
+    assert all(
+        one["epoch"] > 0 and one["training"] == pytest.approx(3 * one["epoch"], rel=0.02) for one in costs.values()
+    )
+    assert [one["scores"] > 0 for one in costs.values()] == [False, False, True]
+    monkeypatch.setattr("tadropedge.comparing.costs", None)  # not called again
+    again = tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+    assert again.run["costs"] == costs
+    assert again.data == first.data
+    elsewhere = tde.compare("karate", ["cdf"], storage=tmp_path / "study.db", hidden=4, **BUDGET)
+    assert "costs" not in elsewhere.run  # nothing was trained, so nothing is timed
+
+
 def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
     data, runs, run = saved(), [], Training.run
     alone = tde.compare(data, ["cdf"], OwnGCN, **BUDGET)
@@ -185,7 +220,9 @@ def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
         tde.compare(data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **BUDGET)
     resumed = tde.compare(data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **BUDGET)
     assert resumed.rows == alone.rows
-    assert len(runs) - 1 == 4 * 2 + 4 * 2  # four entrants, two trials and two fresh seeds: nothing twice but the fifth
+    timed = 2 * 3  # of each row, a few epochs to warm up and a few to time
+    # Four entrants, two trials and two fresh seeds: nothing twice but the fifth.
+    assert len(runs) - 1 == 4 * 2 + 4 * 2 + timed
 
 
 def test_models_without_dropout_have_none_in_the_report():

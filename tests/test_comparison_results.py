@@ -173,7 +173,7 @@ def test_what_json_cannot_hold_is_named(tmp_path):
         (b'{"table1": []}', "results.json: lacks 'compare', found table1"),
         (
             b'{"compare": [], "rum": {}}',
-            "results.json: has an unknown member 'rum'; choose from advice, compare, protocol, run",
+            "results.json: has an unknown member 'rum'; choose from advice, compare, data, protocol, run",
         ),
         (b'{"compare": {}}', r"results.json: compare must be a list, got {}"),
         (b'{"compare": [7]}', r"results.json: compare\[0\] must be an object, got 7"),

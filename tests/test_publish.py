@@ -6,7 +6,7 @@ import re
 import matplotlib.figure
 import numpy as np
 import pytest
-from browser import Page
+from browser import DARK, LIGHT, Page, browse, needs_chromium
 from comparisons import comparison
 from PIL import Image
 from rich.console import Console
@@ -60,10 +60,48 @@ def test_a_table_on_a_page_is_text_alone():
 
 def test_every_page_forbids_requests_and_knows_the_dark():
     text = comparison_page(comparison(gains={"cdf": 0.0}, trials=2))
-    assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'" in text
-    assert text.count("@media (prefers-color-scheme: dark)") == 1
+    assert "default-src 'none'; img-src data:; script-src" in text
+    assert re.search(r"script-src 'sha256-[\w+/=]{44}'; style-src", text)
+    assert "@media (prefers-color-scheme: dark)" in text
     assert "{%" not in text
     assert "{{" not in text
+
+
+def page_of(body, **parts):
+    """A page of the shell and some parts."""
+    text = "{% extends 'publish/page.html.j2' %}{% from 'publish/parts.html.j2' import table, picture, facts %}"
+    text += f"{{% block content %}}{body}{{% endblock %}}"
+    return page._environment().from_string(text).render(**{"heading": "A page", "script": None, **parts})
+
+
+@needs_chromium
+def test_a_picture_follows_the_dark(tmp_path):
+    with pictures.look():
+        figure = empty()
+        figure.subplots().plot([0, 1], color=pictures.PALETTE[0], linewidth=40)
+        address = page.embedded(pictures.png(figure, "title"))
+    path = tmp_path / "page.html"
+    path.write_text(page_of("{{ picture('a line', address) }}", address=address), encoding="utf-8")
+    seen = {}
+    for name, option in (("dark", DARK), ("light", LIGHT)):
+        browse(tmp_path, path, option, "--window-size=800,400", f"--screenshot={tmp_path / name}.png")
+        seen[name] = np.asarray(Image.open(tmp_path / f"{name}.png").convert("RGB")).astype(int)
+    corner = {name: picture[-1, -1] for name, picture in seen.items()}  # the paper of the page
+    assert (corner["dark"].max(), corner["light"].min()) == (0x1B, 0xFF)
+    for name, picture in seen.items():
+        inside = picture[120:320, 60:700]
+        same = (abs(inside - corner[name]).max(axis=-1) <= 2).mean()
+        assert 0.5 < same < 0.95  # its paper is the page's; the rest is the line
+        red, _, blue = inside[abs(inside - inside.mean(axis=-1, keepdims=True)).max(axis=-1) > 60].mean(axis=0)
+        assert blue > red + 60  # which is blue in both
+
+
+def test_a_script_is_admitted_by_its_hash():
+    found = page.script("publish/tables.js")
+    text = page_of("", script=found)
+    assert f"script-src {found.source};" in text
+    assert text.count("<script>") == 1
+    assert "script-src" not in page_of("")
 
 
 def test_a_missing_picture_is_named_instead():

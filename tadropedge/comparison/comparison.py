@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
-from tadropedge.checks import check_function, check_integer, check_kind, check_list, check_seed, settle
+from tadropedge.checks import check_flag, check_function, check_integer, check_kind, check_list, check_seed, settle
 from tadropedge.comparison.advice import advise
+from tadropedge.comparison.card import data_card
 from tadropedge.comparison.evidence import gathered
 from tadropedge.comparison.judging import Against, judged_together
 from tadropedge.comparison.procedure import Simulated, simulated
 from tadropedge.comparison.results import Convergence, MethodRow, PaperProtocol, Protocol, Results
 from tadropedge.comparison.selection import Array, Selection, selections
 from tadropedge.comparison.statistics import Honest, honest_rows
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
 from tadropedge.method import Method
 from tadropedge.registry import STRATEGIES
 from tadropedge.search.engine import Table, check_jobs
-from tadropedge.search.entrants import with_references
+from tadropedge.search.entrants import BACKBONE, with_references
 from tadropedge.search.fair import Report, Tournament, Tuned, count_trainings, fair
 from tadropedge.search.protocol import Replicates, paper
 from tadropedge.search.space import Space, Spaces, check_spaces, method_space
@@ -27,7 +29,10 @@ from tadropedge.training.config import Outcome, Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.watching import Phase, tell
 
-DEFAULT_METHODS = ("original", "dropedge", "cutoff", "division", "cdf", "effective-cdf")
+DEFAULT_METHODS = (
+    *("original", "dropedge", "dropedge:unbiased"),
+    *("cdf", "degree-proportional", "jaccard-cdf", "auto"),
+)
 LARGEST_BATCH = 512  # trials trained between two writes
 CHOOSE_SPLITS = 3  # on which settings are chosen, where the laboratory does not say
 
@@ -36,7 +41,8 @@ CHOOSE_SPLITS = 3  # on which settings are chosen, where the laboratory does not
 class Plan:
     """What is compared: methods, the number of search trials and of fresh seeds, and the seed of it all.
 
-    ``trials`` are those of every method, and of each of its references, on each of the choosing splits.
+    ``trials`` are those of every method, and of each of its references, on each of the choosing splits. A method that
+    cannot be used on the data or with the network is refused or, with ``lenient``, left out with a warning.
     """
 
     methods: Sequence[str] = DEFAULT_METHODS
@@ -45,6 +51,7 @@ class Plan:
     seeds: int = 20
     seed: int = 0
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
+    lenient: bool = False  # for methods that the user did not name
 
     def __post_init__(self) -> None:
         methods = check_list("methods", self.methods, "methods")
@@ -54,7 +61,7 @@ class Plan:
             Method.of(method)
         for name, least in (("trials", 1), ("seeds", 2)):  # one seed alone has no interval
             settle(self, **{name: check_integer(name, getattr(self, name), least)})
-        settle(self, seed=check_seed(self.seed))
+        settle(self, seed=check_seed(self.seed), lenient=check_flag("lenient", self.lenient))
         check_jobs(count_trainings(methods, self.trials, self.seeds, 1))
         if self.space is not None:
             check_spaces(self.space)
@@ -77,11 +84,12 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     if laboratory.choose_splits is None:
         laboratory = replace(laboratory, choose_splits=CHOOSE_SPLITS)
     check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
+    if plan.lenient:
+        plan = replace(plan, methods=_usable(laboratory, plan.methods), lenient=False)
     for methods in (plan.methods, with_references(plan.methods)):  # an error names what was asked for, if it can
         laboratory.check([Trial(_checkable(method)) for method in methods])
     for method in plan.methods:
-        if (score := Method.of(method).score) is not None:
-            laboratory.scores(score)  # one that fails is refused before anything is trained
+        _try_score(laboratory, method)
     found = _trained(laboratory, plan, storage, report)
     tell(Phase("judging", 0, 1))
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
@@ -89,7 +97,44 @@ def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     tests, procedure = _judged(laboratory, found, searches, selected)
     rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
     protocol = _protocol(laboratory, plan, procedure)
-    return Results(rows, advice=advise(rows, selected, protocol), protocol=protocol)
+    data = data_card(laboratory.dataset, laboratory.measure)
+    advice = advise(rows, selected, protocol)
+    if advice is not None:
+        advice = replace(advice, reached=_reached(laboratory, found.tuned[advice.use].chosen.trial))
+    return Results(rows, advice=advice, protocol=protocol, data=data)
+
+
+def _reached(laboratory: Laboratory, trial: Trial) -> dict[str, object]:
+    """The budget that a trial was trained with; nothing where it is the one that was drawn."""
+    trained = laboratory.within_reach(trial)
+    if trained == trial:
+        return {}
+    unused = "keep_ratio" if trained.keep_ratio is None else "keep_prob"
+    budget = {name: getattr(trained, name) for name in ("keep_prob", "keep_ratio", "keep_last") if name != unused}
+    return {name: value for name, value in budget.items() if value is not None}
+
+
+def _try_score(laboratory: Laboratory, method: str) -> None:
+    """Compute the score of a method: one that fails is refused before anything is trained."""
+    if (score := Method.of(method).score) is not None:
+        laboratory.scores(score)
+
+
+def _usable(laboratory: Laboratory, methods: Sequence[str]) -> list[str]:
+    """The methods that can be used here, with a warning for each of the others; what all are judged against must be."""
+    laboratory.check([Trial(method) for method in BACKBONE])
+    found = []
+    for method in methods:
+        try:
+            laboratory.check([Trial(_checkable(method))])
+            _try_score(laboratory, method)
+        except NotEnoughMemoryError:
+            raise
+        except TadropedgeError as error:
+            warnings.warn(f"{method} is left out: {error}", stacklevel=2)
+        else:
+            found.append(method)
+    return found
 
 
 def _checkable(method: str) -> str:

@@ -5,7 +5,7 @@ Each function takes the rows of one dataset, backbone and depth, and returns ``N
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,10 @@ RULES: dict[str, dict[str, Any]] = {  # above the grid and below the dots
 }
 
 
-def drawn(rows: Sequence[MethodRow]) -> dict[str, bytes]:
-    """Every picture that the rows have data for, by its name in ``FIGURES``; the same rows give the same bytes."""
+def drawn(rows: Sequence[MethodRow], stems: Collection[str] | None = None) -> dict[str, bytes]:
+    """Every picture, or some, that the rows have data for, by name in ``FIGURES``; the same rows, the same bytes."""
     with pictures.look():
-        figures = {stem: draw(rows) for stem, draw in FIGURES.items()}
+        figures = {stem: draw(rows) for stem, draw in FIGURES.items() if stems is None or stem in stems}
         return {stem: pictures.png(figure, title(rows)) for stem, figure in figures.items() if figure}
 
 

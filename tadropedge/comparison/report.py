@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tadropedge.atomic import write_atomic
 from tadropedge.comparison.advice import edge_words
+from tadropedge.comparison.card import DataCard
 from tadropedge.comparison.cautions import cautions
+from tadropedge.comparison.costs import KEY, Cost, read_costs
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.figures import drawn, save_figures
 from tadropedge.comparison.judging import KINDS, Against
 from tadropedge.comparison.nulls import NULLS, false_alarms, nearest
+from tadropedge.comparison.outlook import outlook
 from tadropedge.comparison.paired import ALPHA
+from tadropedge.comparison.panels import Panel, differences, methods
 from tadropedge.comparison.results import (
+    MEASURED,
     MethodRow,
     Protocol,
     Results,
@@ -31,13 +36,13 @@ from tadropedge.comparison.results import (
     write_results,
 )
 from tadropedge.comparison.statistics import Honest, verdict
-from tadropedge.publish.page import embedded, run_lines
+from tadropedge.comparison.winner import winner
+from tadropedge.publish.page import embedded, run_lines, script
 from tadropedge.publish.page import render as render_page
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
 from tadropedge.publish.wording import NOTHING, counted, listed, p_value, percent, plus_minus, points, shown
 
-FULL = KINDS | {"budget": "same budget"}  # all columns of the page shall stand side by side
 SHORT = {"none": "none", "dropedge": "DropEdge", "budget": "budget", "matched": "DropEdge"}
 LEGEND = (
     "against none: not dropping; DropEdge: tuned; budget: DropEdge tuned at the share of edges that the method keeps"
@@ -69,10 +74,19 @@ def render(results: Results) -> str:
     (True, True)
     """
     results = parse(as_document(results))
+    shown_run = {name: value for name, value in results.run.items() if name != KEY}
     datasets = ", ".join(dict.fromkeys(row.dataset for row in results.rows)) or "nothing"
     groups = [_group(rows, results) for rows in grouped(results.rows)]
     heading = f"Which edge dropping helps on {datasets}?"
-    return render_page("comparison/report.html.j2", heading=heading, groups=groups, run=run_lines(results.run))
+    return render_page(
+        "comparison/report.html.j2",
+        heading=heading,
+        groups=groups,
+        winner=winner(results),
+        facts=facts(results.data),
+        run=run_lines(shown_run),
+        script=script("publish/tables.js", "comparison/report.js"),
+    )
 
 
 def opening(rows: Sequence[MethodRow], results: Results) -> str:
@@ -93,7 +107,11 @@ def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
         "cautions": cautions(rows, results.protocol),
         "measure": measured(rows),
         "honest_label": honest_label(rows),
-        "tests": _tests(rows) if judged(rows) else None,
+        "judged": bool(judged(rows)),
+        "methods": _methods(rows, read_costs(results.run)),
+        "costs": bool(read_costs(results.run)),
+        "panels": differences(rows, measured(rows)),
+        "outlook": outlook(rows, results.protocol),
         "tested": counted(len(tests), "test"),
         "older": any(row.tests and not row.against for row in rows),
         "chosen": any(test.choice_error for test in tests),
@@ -104,28 +122,85 @@ def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
         "nulls": _nulls(max(one.seeds for one in tests), len(tests)) if tests and known else None,
         "paper_label": paper_label(rows),
         "paper": {label: row.paper_protocol for label, row in named.items() if row.paper_protocol},
-        "pictures": {name: embedded(picture) for name, picture in drawn(rows).items()},
+        "pictures": {name: embedded(picture) for name, picture in drawn(rows, ["convergence"]).items()},
         "settings": _settings(rows),
     }
 
 
-def _tests(rows: Sequence[MethodRow]) -> Table:
-    """Every test of the page, with both sides, difference, interval and p-value."""
-    columns: tuple[str, ...] = (
-        *("method", f"{measured(rows)}\n(%)", "against", f"its {measured(rows)}\n(%)"),
-        *("difference\n(points)", "p-value,\ncorrected", "verdict", "failed\nseeds"),
-    )
-    cells: list[tuple[str, ...]] = [
-        (
-            *(label, plus_minus(percent(one.mean), one.low, one.high), FULL.get(kind, ""), _reference(one)),
-            *(plus_minus(points(one.difference), one.difference_low, one.difference_high), p_value(one.p_value)),
-            *(one.outcome or "", f"{one.failed} of {one.seeds + one.failed}"),
-        )
-        for label, kind, one in _lines(rows)
+def facts(data: DataCard | None) -> list[tuple[str, str]]:
+    """The card of the data, name by name; nothing for results of older versions, which did not record it."""
+    if data is None:
+        return []
+    measure = MEASURED.get(None if data.measure == "accuracy" else data.measure, data.measure)
+    sizes = "{} to train, {} to validate, {} to test".format(*data.split)
+    drawn = [] if data.splits.startswith(sizes) else [("splits", data.splits)]
+    homophily = [] if data.homophily is None else [("edge homophily", f"{data.homophily:.2f}")]
+    return [
+        ("nodes", f"{data.nodes:,}"),
+        ("edges", f"{data.edges:,}"),
+        ("degree", f"mean {data.mean_degree:.1f}, median {data.median_degree:g}, largest {data.largest_degree:,}"),
+        *homophily,
+        *([] if data.samples is None else [("samples", f"{data.samples:,}")]),
+        ("classes", f"{data.classes:,}"),
+        ("features", f"{data.features:,}"),
+        ("components", _components(data)),
+        ("split", sizes if drawn else data.splits),
+        *drawn,
+        ("measure", measure),
     ]
-    if not any(one.failed for _, _, one in _lines(rows)):
-        columns, cells = columns[:-1], [line[:-1] for line in cells]
-    return Table(f"tests, {title(rows)}", columns, cells, left=(0, 2, 6))
+
+
+def _components(data: DataCard) -> str:
+    if data.components == 1:
+        return "1"
+    return f"{data.components:,}, the largest of {data.largest_component:,} nodes"
+
+
+COSTS = ("scores\n(s, once)", "epoch\n(ms)", "training\n(s)")
+
+
+def _methods(rows: Sequence[MethodRow], costs: Mapping[str, Cost]) -> Panel | None:
+    """Every method with its mean, the budget that it chose, and what it costs."""
+    cells = {}
+    for label, row in labelled(rows).items():
+        edges = [*([str(row.settings["method"])] if "method" in row.settings else []), *edge_words(row.settings)]
+        cost = costs.get(row.method)
+        untold = ["not recorded"] * (len(COSTS) if costs else 1)
+        spent = untold if cost is None else [_seconds(cost.scores), *_training(cost)]
+        cells[label] = (percent(kept(row), 1), ", ".join(edges) or NOTHING, *spent)
+    columns = ("kept edges\n(%)", "its dropping", *(COSTS if costs else ("costs",)))
+    return methods(rows, measured(rows), columns, cells, left=(2,))
+
+
+def kept(row: MethodRow) -> float | None:
+    """The expected share of edges that a method keeps with the settings that were chosen for it.
+
+    >>> names = {"dataset": "cora", "backbone": "gcn", "layers": 2, "settings": {"keep_prob": 0.7}}
+    >>> [kept(MethodRow(**names, method=method)) for method in ("dropedge", "cdf")]
+    [0.7, None]
+    """
+    shares = [row.settings.get(name) for name in ("kept_share", "keep_ratio")]
+    if row.method == "dropedge":
+        shares.append(row.settings.get("keep_prob"))
+    if row.method == "original":
+        shares.append(1.0)
+    return next((float(share) for share in shares if isinstance(share, float | int)), None)
+
+
+def _training(cost: Cost) -> tuple[str, str]:
+    return f"{1000 * cost.epoch:.3g}", _seconds(cost.training)
+
+
+def _seconds(seconds: float) -> str:
+    return (
+        "0"
+        if seconds == 0
+        else "< 0.01"
+        if seconds < 0.005
+        else f"{seconds:.2f}"
+        if seconds < 10
+        else f"{seconds:,.0f}"
+    )
 
 
 def _reference(one: Honest) -> str:
@@ -238,7 +313,9 @@ def behind(rows: Sequence[MethodRow], kinds: Sequence[str] = tuple(KINDS)) -> Ta
 
 def _behind(label: str, against: str, judged: Honest, one: Evidence) -> tuple[str, ...]:
     gap = f"{points(one.worst_difference)} ({one.worst_difference_replicate})"
-    half = NOTHING if one.seeds_for_half is None else str(one.seeds_for_half)
+    half = (
+        NOTHING if one.detectable is None else "more splits" if one.seeds_for_half is None else str(one.seeds_for_half)
+    )
     return (
         *(label, against, f"{percent(one.worst)} ({one.worst_replicate})"),
         *(NOTHING if one.worst_difference is None else gap, f"{one.collapses} of {judged.seeds}"),
@@ -247,10 +324,12 @@ def _behind(label: str, against: str, judged: Honest, one: Evidence) -> tuple[st
 
 
 def told(results: Results) -> Iterator[Shown | str]:
-    """What a comparison found, as the terminal shows it: the advice and the tables."""
+    """What a comparison found, as the terminal shows it: the advice, the tables, and how to train what it advises."""
     for rows in grouped(results.rows):
         yield opening(rows, results)
         yield from tables(rows, results.protocol)
+    if (made := winner(results)) is not None:
+        yield f"train it: {made.command}"
 
 
 def tables(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> list[Shown | str]:

@@ -1,9 +1,9 @@
 """What a comparison found: one row per method, and apart from them the run that made them; how rows are named.
 
-``results.json`` is ``{"advice": {...}, "protocol": {...}, "compare": [row, ...], "run": {...}}``; files of version 0.1
-have neither advice nor protocol. The same rows give the same bytes. Reading checks every field and names the wrong one
-by its place (``results.json: compare[3].honest.mean must be a number, got 'high'``); writing checks in the same way, so
-no file is written that cannot be read.
+``results.json`` is ``{"advice": {...}, "protocol": {...}, "data": {...}, "compare": [row, ...], "run": {...}}``; files
+of older versions have no data, and those of version 0.1 neither advice nor protocol. The same rows give the same bytes.
+Reading checks every field and names the wrong one by its place (``results.json: compare[3].honest.mean must be a
+number, got 'high'``); writing checks in the same way, so no file is written that cannot be read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tadropedge.atomic import write_atomic
+from tadropedge.comparison.card import DataCard
 from tadropedge.comparison.evidence import Evidence
 from tadropedge.comparison.judging import Against
 from tadropedge.comparison.procedure import Simulated
@@ -115,20 +116,22 @@ class Protocol:
 class Advice:
     """What to ``use`` with which ``settings``; the ``words`` say it, what it gains, and what adaptive dropping adds.
 
-    ``warnings``: why to be careful with it, a sentence each.
+    ``warnings``: why to be careful with it, a sentence each. ``reached``: the budget that was trained with instead,
+    where the options of the method cannot meet that of the settings.
     """
 
     words: str
     use: str
     settings: Mapping[str, object] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    reached: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Results:
-    """All rows of a comparison, and what depends on the run alone: seconds, commit, machine, versions, command.
+    """All rows of a comparison, and what depends on the run alone: seconds, costs, commit, machine, versions, command.
 
-    ``advice`` and ``protocol`` are ``None`` in results of version 0.1.
+    ``advice`` and ``protocol`` are ``None`` in results of version 0.1, ``data`` also in those of 0.2.
     """
 
     rows: Sequence[MethodRow]
@@ -136,6 +139,7 @@ class Results:
     _: KW_ONLY
     advice: Advice | None = None
     protocol: Protocol | None = None
+    data: DataCard | None = None
 
 
 def grouped(rows: Iterable[MethodRow]) -> list[list[MethodRow]]:
@@ -214,8 +218,10 @@ def honest_label(rows: Iterable[MethodRow]) -> str:
 class _Document:
     compare: tuple[MethodRow, ...]
     run: Mapping[str, object] = field(default_factory=dict)
+    _: KW_ONLY
     advice: Advice | None = None
     protocol: Protocol | None = None
+    data: DataCard | None = None
 
     def __post_init__(self) -> None:
         seen: dict[tuple[object, ...], int] = {}
@@ -237,7 +243,9 @@ def as_document(results: Results) -> dict[str, object]:
         {name: part for name, part in row.items() if name not in YOUNGER or part not in (None, {})}
         for row in plain(results.rows)
     ]
-    front = {"advice": plain(results.advice), "protocol": plain(results.protocol)}
+    front = {"advice": plain(results.advice), "protocol": plain(results.protocol), "data": plain(results.data)}
+    if front["advice"] and not front["advice"]["reached"]:
+        del front["advice"]["reached"]
     return {name: part for name, part in front.items() if part} | {"compare": rows, "run": plain(results.run)}
 
 
@@ -249,7 +257,7 @@ def parse(document: object, name: str = "results") -> Results:
     tadropedge.errors.TadropedgeError: results: compare[0].layers must be a whole number, got 'two'
     """
     found = build(_Document, document, f"{name}:")
-    return Results(found.compare, found.run, advice=found.advice, protocol=found.protocol)
+    return Results(found.compare, found.run, advice=found.advice, protocol=found.protocol, data=found.data)
 
 
 def read_results(path: str | Path) -> Results:

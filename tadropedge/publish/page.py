@@ -1,14 +1,20 @@
 """Self-contained pages: one file, no request, light and dark, readable on a phone.
 
 Templates lie beside the code that fills them and extend ``publish/page.html.j2``, which holds the style and a content
-security policy that forbids every request. Names from the outside are escaped.
+security policy that forbids every request. Names from the outside are escaped. A script is admitted by its hash.
+
+Pictures are embedded once, as they are drawn for white paper; in the dark the style turns their lightness round and
+leaves their hues, so that a page with dark pictures is no larger and files of older versions follow, too.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,7 +23,7 @@ from markupsafe import Markup
 from tadropedge.publish import wording
 from tadropedge.publish.label import FIRST
 
-__all__ = ["Markup", "embedded", "render", "run_lines"]
+__all__ = ["Markup", "Script", "embedded", "render", "run_lines", "script"]
 
 
 @cache
@@ -31,8 +37,31 @@ def _environment() -> Environment:
 
 
 def render(template: str, **parts: object) -> str:
-    """The page as text; ``template`` is a path inside the package, such as ``comparison/report.html.j2``."""
-    return _environment().get_template(template).render(**parts)
+    """The page as text; ``template`` is a path inside the package, such as ``comparison/report.html.j2``.
+
+    A ``script`` among the parts, a :class:`Script`, stands at the end of the page, and its policy admits it.
+    """
+    return _environment().get_template(template).render(**{"script": None, **parts})
+
+
+@dataclass(frozen=True)
+class Script:
+    """An inline script, and the source by which the policy of its page admits it and no other."""
+
+    text: Markup
+    source: Markup
+
+
+def script(*files: str) -> Script:
+    """Files of the package as one inline script.
+
+    >>> str(script("publish/tables.js").source)[:8]
+    "'sha256-"
+    """
+    package = resources.files("tadropedge")
+    text = "\n".join(package.joinpath(file).read_text(encoding="utf-8") for file in files)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Script(Markup(text), Markup(f"'sha256-{digest}'"))
 
 
 def embedded(png: bytes | Path) -> str:

@@ -6,6 +6,7 @@ trials into batches that fit into memory.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -109,6 +110,7 @@ class Laboratory:
         lookup("precision", self.precision, PRECISIONS)
         self._rehearsed: set[tuple[type[Network], bool]] = set()
         self._scores: dict[str, Tensor] = {}
+        self.score_seconds: dict[str, float] = {}  # that each of them took
         self._failing: set[str] = set()
         self._splits: dict[int, Split] = {}
 
@@ -166,10 +168,10 @@ class Laboratory:
         """The edge scores of this name, ``[M]``, computed once."""
         lookup("score (name)", name, SCORES)
         if name not in self._scores:
-            settings = self._score_settings(name)
+            settings, started = self._score_settings(name), time.perf_counter()
             show = _scoring(name) if watched() else None
             found = edge_scores(self.dataset.graph, name, cache_dir=self.cache_dir, progress=show, **settings)
-            self._scores[name] = found
+            self._scores[name], self.score_seconds[name] = found, time.perf_counter() - started
         return self._scores[name]
 
     def available_scores(self) -> list[str]:

@@ -796,7 +796,7 @@ def comparisons() -> Iterator[Call]:
     name = "tadropedge.comparison"
     yield Call(f"{name}.comparison.Plan", Plan, {"methods": ["cdf"]},
                {"methods": Listed(), "trials": Whole(1), "seeds": Whole(2), "seed": Whole(0),
-                "space": Optional(SpaceLike())})  # fmt: skip
+                "space": Optional(SpaceLike()), "lenient": Flag()})  # fmt: skip
     plan = Plan(["original"], trials=1, seeds=2, space=SPACE)
     yield Call(f"{name}.comparison.compare", compare,
                {"laboratory": laboratory(), "plan": plan, "storage": partial(storage)},
