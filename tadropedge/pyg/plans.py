@@ -80,6 +80,14 @@ class Arcs:
         rows = self.node_id if self.node_id is not None else self.x
         return rows.shape[0] if isinstance(rows, Tensor) and rows.dim() else None
 
+    @property
+    def origins(self) -> tuple[object, ...]:
+        """All that :meth:`words` looks at: words are kept as long as these are the same (see :class:`Known`).
+
+        A field that :meth:`words` reads must stand here, or its words are those of another graph.
+        """
+        return self.edge_index, self.node_id
+
     def words(self, pairs: Tensor) -> Tensor:
         """The words of node pairs, by which coins are drawn."""
         return node_pair_words(pairs if self.node_id is None else self.node_id[pairs])
