@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
+import torch
 from torch import Tensor
-from torch import device as Device
-from torch import dtype as Dtype
+
+from tadropedge.sampling import vectorised
 
 T = TypeVar("T")
 KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
@@ -24,7 +25,6 @@ class Known(Generic[T]):
     the next that is kept. Those without a count of writes (made in inference mode) are never known. Writes through
     ``.data``, or memory shared with NumPy, go unnoticed. A copy, pickled or not, knows nothing.
 
-    >>> import torch
     >>> known, x = Known[str](most=2), torch.zeros(3)
     >>> known.keep((x, 7), "three zeros and 7")
     >>> known.find((x, 7)), known.find((x, 8)), known.find((x.add_(1), 7))
@@ -51,7 +51,7 @@ class Known(Generic[T]):
     def keep(self, sources: Sequence[Any], value: T) -> None:
         """Remember a value, as long as few others follow."""
         looks = _looks(sources)
-        if looks is None:
+        if looks is None or vectorised():  # values that torch.vmap or torch.func make end with them
             return
         alive = [weakref.ref(one) for one in sources if isinstance(one, Tensor)]
         with KEEPING:
@@ -83,7 +83,6 @@ def _looks(sources: Sequence[Any]) -> Hashable | None:
     return looks
 
 
-def _tensor_looks(tensor: Tensor) -> tuple[int, int, int, tuple[int, ...], tuple[int, ...], Dtype, Device]:
-    return (
-        id(tensor), tensor._version, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device
-    )  # fmt: skip
+def _tensor_looks(tensor: Tensor) -> tuple[Any, ...]:
+    place = (tensor.data_ptr(), tensor.stride()) if tensor.layout is torch.strided else None
+    return id(tensor), tensor._version, place, tensor.shape, tensor.dtype, tensor.device
