@@ -16,9 +16,10 @@ from torch_geometric.data.data import BaseData
 
 from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
-from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take, take_arcs
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take, take_arcs, take_data
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
+from tadropedge.pyg.known import steady
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
 from tadropedge.pyg.transforms import arc_attribute, check_data
 from tadropedge.sampling import signed, vectorised
@@ -238,7 +239,7 @@ connected=True)
         given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
         mask, prob = self._draw(arcs, given, layer)
         chosen = places(mask)
-        thin = data.edge_subgraph(chosen)
+        thin = take_data(data, chosen)
         if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
         if self.dropping.unbiased:
@@ -282,8 +283,8 @@ connected=True)
     def _draw_known(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
         """The same by coins that are found or made; tensors that are known have passed all checks."""
         x = arcs.x if self.dropping.takes_features else None
-        given = (edge_keep_prob, arcs.edge_weight, x, arcs.column, arcs.num_nodes, arcs.count)
-        sources = (*arcs.origins, *given)
+        given = map(steady, (edge_keep_prob, arcs.edge_weight, x, arcs.column))
+        sources = (*arcs.origins, *given, arcs.num_nodes, arcs.count)
         coins = self.plans.coins.find(sources)
         if coins is None:
             self._check(arcs, edge_keep_prob, layer)
@@ -337,7 +338,7 @@ connected=True)
             epoch = int(self.epoch)
             if taken:
                 self.epoch.add_(1)
-        return coins.mask(self.seed, epoch, layer)
+        return coins.mask(int(self.seed), epoch, layer)
 
     def _plan(self, arcs: Arcs) -> DropPlan:
         """What was computed when this graph was first seen."""

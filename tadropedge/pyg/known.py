@@ -14,6 +14,7 @@ from torch import Tensor
 from tadropedge.sampling import vectorised
 
 T = TypeVar("T")
+UNKNOWN: list[object] = []  # among the sources: has no hash, so they are never known
 KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
@@ -23,7 +24,8 @@ class Known(Generic[T]):
     Tensors are known by identity, by the count of what was written into them, and by the place and the shape of their
     memory; everything else by its type and value. Tensors are not kept alive, and what belonged to dead ones goes with
     the next that is kept. Those without a count of writes (made in inference mode) are never known. Writes through
-    ``.data``, or memory shared with NumPy, go unnoticed. A copy, pickled or not, knows nothing.
+    ``.data``, by a replayed CUDA graph, or into memory shared with NumPy or another process, go unnoticed. A copy,
+    pickled or not, knows nothing.
 
     >>> known, x = Known[str](most=2), torch.zeros(3)
     >>> known.keep((x, 7), "three zeros and 7")
@@ -73,12 +75,17 @@ class Known(Generic[T]):
         return type(self), (self.most,)
 
 
+def steady(tensor: Tensor | None) -> object:
+    """What stands for a tensor that may be learned: then it is read in every call, however it is written into."""
+    return UNKNOWN if isinstance(tensor, Tensor) and tensor.requires_grad else tensor
+
+
 def _looks(sources: Sequence[Any]) -> Hashable | None:
     """By what sources are known without a look at their values; None where they cannot be."""
     try:
         looks = tuple([_tensor_looks(one) if isinstance(one, Tensor) else (type(one), one) for one in sources])
         hash(looks)
-    except (RuntimeError, TypeError):  # tensors made in inference mode or without memory of their own; lists
+    except Exception:  # tensors made in inference mode or without memory of their own, lists, whatever a user gave
         return None
     return looks
 

@@ -17,7 +17,7 @@ from tadropedge.fingerprint import fingerprint
 from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
 from tadropedge.pyg.dropping import Dropping
-from tadropedge.pyg.known import KEEPING, Known
+from tadropedge.pyg.known import KEEPING, Known, steady
 from tadropedge.pyg.transforms import of_pairs
 from tadropedge.sampling import (
     check_connected,
@@ -192,7 +192,8 @@ class KeptPlans:
 
     def find(self, tensors: Sequence[Tensor | None], num_nodes: int | None, make: Callable[[], DropPlan]) -> DropPlan:
         """The plan of the graph in these tensors, which ``make`` makes where there is none."""
-        known = self._known.find((num_nodes, *tensors))
+        sources = (num_nodes, *map(steady, tensors))
+        known = self._known.find(sources)
         with KEEPING:
             if known is not None and known in self._plans:
                 self._plans.move_to_end(known)
@@ -209,7 +210,7 @@ class KeptPlans:
             self._plans.move_to_end(content)
             while len(self._plans) > MOST_GRAPHS:
                 self._plans.popitem(last=False)
-        self._known.keep((num_nodes, *tensors), content)
+        self._known.keep(sources, content)
         return plan
 
     def words_of(self, arcs: Arcs) -> Tensor:
