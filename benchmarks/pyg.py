@@ -12,6 +12,7 @@ the caches that the call before it has filled.
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -55,11 +56,12 @@ def calls(data: Data, device: str) -> dict[str, Callable[[int], object]]:
 
 
 def medians(made: dict[str, Callable[[int], object]], repeat: int, device: str) -> dict[str, float]:
-    """Median seconds of each call; the calls take turns, so noise affects all of them."""
+    """Median seconds of each call; they take turns in changing order, so noise and neighbours affect all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in made}
+    order = random.Random(0)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     for epoch in range(repeat + 5):
-        for name, call in made.items():
+        for name, call in order.sample(list(made.items()), len(made)):
             call(2 * epoch)
             wait()
             start = time.perf_counter()
