@@ -15,11 +15,11 @@ MINE = ("pyg_gat", "pyg_gcn", "pyg_k_hop_batches", "pyg_lightning", "pyg_link_pr
 @pytest.fixture(autouse=True)
 def other_tests_see_no_seed():
     """Examples set global seeds, as PyG's do."""
-    states = random.getstate(), np.random.get_state()
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng():
         yield
     random.setstate(states[0])
-    np.random.set_state(states[1])
+    np.random.set_state(states[1])  # noqa: NPY002
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
