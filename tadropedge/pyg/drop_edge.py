@@ -16,11 +16,13 @@ from torch_geometric.data.data import BaseData
 
 from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take, take_arcs, take_data
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
-from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
+from tadropedge.pyg.known import steady
+from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
 from tadropedge.pyg.transforms import arc_attribute, check_data
-from tadropedge.sampling import signed
+from tadropedge.sampling import signed, vectorised
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.strategies import Score as Strategy
@@ -181,9 +183,10 @@ connected=True)
                 )
         arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
-        weights = (_over(_ones(edge_index) if edge_weight is None else edge_weight, prob, mask),) if weighs else ()
-        kept = (None if values is None else values[mask] for values in edge_attr)
-        return (edge_index[:, mask], mask, *weights, *kept)
+        chosen = places(mask)
+        weights = (_over(_ones(edge_index) if edge_weight is None else edge_weight, prob, chosen),) if weighs else ()
+        kept = (None if values is None else take(values, chosen) for values in edge_attr)
+        return (take_arcs(edge_index, chosen), mask, *weights, *kept)
 
     def mask(
         self,
@@ -235,52 +238,107 @@ connected=True)
         arcs = _arcs_of(data, node_id, self.dropping.column)
         given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
         mask, prob = self._draw(arcs, given, layer)
-        thin = data.edge_subgraph(mask)
+        chosen = places(mask)
+        thin = take_data(data, chosen)
         if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
         if self.dropping.unbiased:
             weight = _ones(arcs.edge_index) if arcs.edge_weight is None else arcs.edge_weight
-            thin.edge_weight = _over(weight, prob, mask)
+            thin.edge_weight = _over(weight, prob, chosen)
             if getattr(data, "edge_shift", None) is not None:
-                thin.edge_shift = _over(data.edge_shift, prob, mask)
+                thin.edge_shift = _over(data.edge_shift, prob, chosen)
         return thin
 
     def _draw(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
-        check_source(self.dropping, edge_keep_prob)
-        arcs.check()
-        number = self._layer(layer)
-        if edge_keep_prob is not None:
-            check_keep_prob(arcs.edge_index, edge_keep_prob)
-        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
         if not is_plain(self.dropping):
             if torch.compiler.is_exporting():
                 raise TadropedgeError(
                     "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) "
                     "returns those of a rule; connected and exact depend on values"
                 )
-            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, number)
+            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, layer)
             return drawn
-        assert edge_keep_prob is not None
-        self._check_values(arcs, edge_keep_prob)
-        mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch())
-        return mask, edge_keep_prob if self.dropping.unbiased else None
+        if torch.compiler.is_compiling() or _is_recorded(arcs):
+            self._check(arcs, edge_keep_prob, layer)
+            assert edge_keep_prob is not None
+            self._check_inside(edge_keep_prob)
+            mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch())
+            return mask, edge_keep_prob if self.dropping.unbiased else None
+        return self._draw_known(arcs, edge_keep_prob, layer)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def _draw_planned(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int) -> tuple[Tensor, Tensor | None]:
-        """The same by pairs of nodes, for a graph whose plan is found or made."""
-        recorded = arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
-        if not recorded:
-            self._check_caller()
+    def _draw_planned(
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same outside of a compiled graph, which cannot look for the plan of a graph."""
+        if not _is_recorded(arcs):
+            return self._draw_known(arcs, edge_keep_prob, layer)
+        number = self._check(arcs, edge_keep_prob, layer)
+        # A recorded graph reads the plan's memory when it is replayed: what a call may forget is made inside.
+        coins = self._planned_coins(arcs, edge_keep_prob, look=False)
+        mask = coins.mask(self.seed, self._taken_epoch(), number, fixed=True)
+        return mask, coins.plan.arc_prob(number) if self.dropping.unbiased else None
+
+    def _draw_known(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
+        """The same by coins that are found or made; tensors that are known have passed all checks."""
+        x = arcs.x if self.dropping.takes_features else None
+        given = map(steady, (edge_keep_prob, arcs.edge_weight, x, arcs.column))
+        sources = (*arcs.origins, *given, arcs.num_nodes, arcs.count)
+        coins = self.plans.coins.find(sources)
+        if coins is None:
+            self._check(arcs, edge_keep_prob, layer)
+        number = self._layer(layer)
+        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
+        self._check_caller()
+        if coins is None:
             arcs.check_ids()
-            if edge_keep_prob is not None:
-                check_probability("edge_keep_prob", edge_keep_prob)
+            coins = self._coins(arcs, edge_keep_prob)
+            self.plans.coins.keep(sources, coins)
+        mask = self._toss(coins, number)
+        if not self.dropping.unbiased:
+            return mask, None
+        if edge_keep_prob is not None:
+            return mask, edge_keep_prob
+        return mask, coins.plan.arc_prob(number) if isinstance(coins, PlannedCoins) else coins.prob
+
+    def _coins(self, arcs: Arcs, edge_keep_prob: Tensor | None) -> ArcCoins | PlannedCoins:
+        """All that a call needs, made of values that are checked here."""
+        if edge_keep_prob is not None:
+            check_probability("edge_keep_prob", edge_keep_prob)
+            if self.dropping.unbiased:
+                check_divisible(edge_keep_prob)
+        if self.dropping.connected or self.dropping.exact or (self.dropping.layers or 1) > 1:
+            return self._planned_coins(arcs, edge_keep_prob)
+        prob = self._plan(arcs).arc_prob() if edge_keep_prob is None else edge_keep_prob.detach()
+        words = self.plans.words_of(arcs)
+        with lasting():
+            return ArcCoins.of(words, prob, divides=self.dropping.unbiased and edge_keep_prob is None)
+
+    def _planned_coins(self, arcs: Arcs, edge_keep_prob: Tensor | None, look: bool = True) -> PlannedCoins:
         plan = self._plan(arcs)
-        rows = plan.given(edge_keep_prob, look=not recorded) if plan.rows is None else plan.rows  # type: ignore[arg-type]
-        words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
-        exact = self.dropping.exact
-        mask = plan.mask(rows, words, self.seed, self._taken_epoch(), layer=layer, exact=exact, fixed=recorded)
-        return mask, plan.arc_prob(layer) if self.dropping.unbiased else None
+        with lasting() if look else nullcontext():
+            rows = plan.given(edge_keep_prob, look=look) if plan.rows is None else plan.rows  # type: ignore[arg-type]
+            words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
+        return PlannedCoins(plan=plan, rows=rows, words=words, exact=self.dropping.exact)
+
+    def _toss(self, coins: ArcCoins | PlannedCoins, layer: int) -> Tensor:
+        """Draw with an epoch that is, with ``advance="call"``, the caller's alone."""
+        taken = self.advance == "call"
+        if self.epoch.is_cuda:
+            # The next epoch comes after the coins in their stream, so they need no copy of this one.
+            with TAKING if taken else nullcontext():
+                mask = coins.mask(self.seed, self.epoch, layer)
+                if taken:
+                    self.epoch.add_(1)
+            return mask
+        if vectorised():
+            return coins.mask(self.seed, self._taken_epoch(), layer)
+        with TAKING:
+            epoch = int(self.epoch)
+            if taken:
+                self.epoch.add_(1)
+        return coins.mask(int(self.seed), epoch, layer)
 
     def _plan(self, arcs: Arcs) -> DropPlan:
         """What was computed when this graph was first seen."""
@@ -298,19 +356,22 @@ connected=True)
             return 0
         return check_integer("layer", layer, least=0, most=self.dropping.layers - 1)
 
-    def _check_values(self, arcs: Arcs, edge_keep_prob: Tensor) -> None:
-        if torch.compiler.is_compiling() or (arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
-            # A look at the values would break the graph, so it checks them itself whenever it runs.
-            proper = ((edge_keep_prob >= 0) & (edge_keep_prob <= 1)).all()
-            torch._assert_async(proper, "edge_keep_prob must lie in [0, 1]; some of its values do not, or are NaN")
-            if self.dropping.unbiased:
-                torch._assert_async((edge_keep_prob > 0).all(), "unbiased needs an edge_keep_prob above 0")
-            return
-        self._check_caller()
-        check_probability("edge_keep_prob", edge_keep_prob)
+    def _check(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> int:
+        """Refuse what is wrong without a look at values; the number of the layer."""
+        check_source(self.dropping, edge_keep_prob)
+        arcs.check()
+        number = self._layer(layer)
+        if edge_keep_prob is not None:
+            check_keep_prob(arcs.edge_index, edge_keep_prob)
+        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
+        return number
+
+    def _check_inside(self, edge_keep_prob: Tensor) -> None:
+        """A look at the values would break a compiled or recorded graph, so it checks them itself whenever it runs."""
+        proper = ((edge_keep_prob >= 0) & (edge_keep_prob <= 1)).all()
+        torch._assert_async(proper, "edge_keep_prob must lie in [0, 1]; some of its values do not, or are NaN")
         if self.dropping.unbiased:
-            check_divisible(edge_keep_prob)
-        arcs.check_ids()
+            torch._assert_async((edge_keep_prob > 0).all(), "unbiased needs an edge_keep_prob above 0")
 
     def _check_caller(self) -> None:
         """Refuse to draw where the epoch cannot follow: subgraphs that repeat are not noticed in training."""
@@ -389,9 +450,16 @@ def _ones(edge_index: Tensor) -> Tensor:
     return torch.ones(edge_index.shape[1], device=edge_index.device)
 
 
-def _over(values: Tensor, prob: Tensor | None, mask: Tensor) -> Tensor:
+def _over(values: Tensor, prob: Tensor | None, chosen: Tensor) -> Tensor:
     """The kept values, divided by their keep probability where there is one: ``[A', ...]``."""
+    kept = take(values, chosen)
     if prob is None:
-        return values[mask]
-    kept = values[mask] if values.is_floating_point() else values[mask].to(torch.get_default_dtype())
-    return kept / prob[mask].to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))
+        return kept
+    kept = kept if values.is_floating_point() else kept.to(torch.get_default_dtype())
+    return kept / take(prob, chosen).to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))
+
+
+def _is_recorded(arcs: Arcs) -> bool:
+    """Whether a CUDA graph records what is done now."""
+    edge_index = arcs.edge_index
+    return isinstance(edge_index, Tensor) and edge_index.is_cuda and torch.cuda.is_current_stream_capturing()

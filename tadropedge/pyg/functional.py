@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,17 @@ from torch import Tensor
 
 from tadropedge.checks import as_integer, check_device, check_flag, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.pyg.dropping import Dropping
-from tadropedge.pyg.plans import Arcs, DropPlan
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take_arcs
+from tadropedge.pyg.dropping import DEFAULT_RULE, Dropping
+from tadropedge.pyg.known import UNKNOWN, Known, steady
+from tadropedge.pyg.plans import MOST_GRAPHS, Arcs, DropPlan, lasting
+from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, signed, toss
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.strategies import Score as Strategy
 
+KNOWN: Known[Any] = Known(MOST_GRAPHS)
 NEEDS = "AddKeepProbability makes one, or give a strategy and a budget"
 
 
@@ -47,7 +52,8 @@ def ta_dropout_edge(
 
     The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
     arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls and also has
-    ``unbiased`` and ``layers``; this function computes them each time. Give either ``edge_keep_prob [A]``, or a rule: a
+    ``unbiased`` and ``layers``. What the last few graphs and rules had is remembered while their tensors live and
+    nothing is written into them; own functions are called each time. Give either ``edge_keep_prob [A]``, or a rule: a
     ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
@@ -60,36 +66,61 @@ def ta_dropout_edge(
     for name in ("unbiased", "layers", "keep_last"):
         if name in settings:
             raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
-    dropping = Dropping(
-        score=score,
-        strategy=strategy,
-        keep_prob=keep_prob,
-        keep_ratio=keep_ratio,
-        gamma=gamma,
-        inverse=inverse,
-        sensitivity=sensitivity,
-        connected=connected,
-        exact=exact,
-        cache_dir=cache_dir,
-        settings=settings,
-    )
+    rule: dict[str, Any] = {
+        "score": score,
+        "strategy": strategy,
+        "keep_prob": keep_prob,
+        "keep_ratio": keep_ratio,
+        "gamma": gamma,
+        "inverse": inverse,
+        "sensitivity": sensitivity,
+        "connected": connected,
+        "exact": exact,
+        "cache_dir": cache_dir,
+    }
     arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
-    arcs.check()
+    sources = (*arcs.origins, *map(steady, (edge_keep_prob, x, edge_weight)), num_nodes, *_told(rule, settings))
+    compiled = torch.compiler.is_compiling()
+    coins = None if compiled else KNOWN.find(sources)
+    dropping = Dropping(**rule, settings=settings) if coins is None else None
+    if dropping is not None:
+        arcs.check()
     words = signed(check_seed(seed, signed=True) % 2**64), _epoch(epoch)
     if not check_flag("training", training):
         return edge_index, torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+    if dropping is not None:
+        coins = _coins(dropping, arcs, edge_keep_prob)
+        if not compiled:
+            KNOWN.keep(sources, coins)
+    mask: Tensor = coins.mask(*words)  # type: ignore[union-attr]
+    return take_arcs(edge_index, places(mask)), mask
+
+
+def _told(rule: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[object, ...]:
+    """By what a rule is known: its settings, and what its names stand for now; own functions are never known."""
+    score, strategy = rule["score"], rule["strategy"]
+    if callable(score) or callable(strategy):
+        return (UNKNOWN,)
+    names = ((SCORES, score), (STRATEGIES, DEFAULT_RULE if strategy is None else strategy))
+    functions = [registry.get(name) for registry, name in names if isinstance(name, str)]
+    return (*rule.values(), *settings.items(), *functions)
+
+
+def _coins(dropping: Dropping, arcs: Arcs, edge_keep_prob: Tensor | None) -> ArcCoins | PlannedCoins:
+    """The coins of arcs, of values that are checked here."""
     check_source(dropping, edge_keep_prob)
     if edge_keep_prob is not None:
-        check_probability("edge_keep_prob", check_keep_prob(edge_index, edge_keep_prob))
+        check_probability("edge_keep_prob", check_keep_prob(arcs.edge_index, edge_keep_prob))
     arcs.check_ids()
-    at = tuple(torch.tensor(word, device=edge_index.device) for word in words)
-    if is_plain(dropping):
-        mask = toss_arcs(arcs, edge_keep_prob, *at)  # type: ignore[arg-type]
-    else:
+    with lasting():
+        if is_plain(dropping):
+            return ArcCoins.of(arcs.words(arcs.edge_index), edge_keep_prob)  # type: ignore[arg-type]
         plan = DropPlan.of(dropping, arcs)
         rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
-        mask = plan.mask(rows, arcs.words(plan.graph.pairs), *at, exact=dropping.exact)
-    return edge_index[:, mask], mask
+        if dropping.connected or dropping.exact:
+            words = arcs.words(plan.graph.pairs)
+            return PlannedCoins(plan=plan, rows=rows, words=words, exact=dropping.exact)
+        return ArcCoins.of(arcs.words(arcs.edge_index), plan.arc_prob())
 
 
 def is_plain(dropping: Dropping) -> bool:
