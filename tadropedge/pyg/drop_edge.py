@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -14,12 +16,15 @@ from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 
-from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
+from tadropedge.checks import check_device, check_integer, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.pyg.batches import BatchPlan
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
+from tadropedge.pyg.numbers import NAME, among_many, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
 from tadropedge.pyg.transforms import arc_attribute, check_data
+from tadropedge.pyg.traps import check_given, tell_cached, tell_normalised, tell_summed
 from tadropedge.sampling import signed
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
@@ -134,6 +139,7 @@ class TADropEdge(nn.Module):
                 "advance='manual', and next_epoch() after each step"
             )
         self.plans = KeptPlans()
+        _ = self.dropping.once  # made here, so that workers share it
         self.register_buffer("seed", torch.tensor(signed(number % 2**64)))
         self.register_buffer("epoch", torch.tensor(0))
 
@@ -234,8 +240,11 @@ connected=True)
             return data
         arcs = _arcs_of(data, node_id, self.dropping.column)
         given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
+        self._look_at(data, given)
         mask, prob = self._draw(arcs, given, layer)
         thin = data.edge_subgraph(mask)
+        if NAME in data:
+            thin[NAME] = data[NAME]  # [B] is no attribute of arcs, even where there are as many
         if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
         if self.dropping.unbiased:
@@ -244,6 +253,16 @@ connected=True)
             if getattr(data, "edge_shift", None) is not None:
                 thin.edge_shift = _over(data.edge_shift, prob, mask)
         return thin
+
+    def _look_at(self, data: Data, given: Tensor | None) -> None:
+        """Say, at the first data, what a wrong order of transforms has done to them."""
+        if torch.compiler.is_compiling() or (data.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return
+        if self.dropping.once.first("order"):
+            if given is not None:
+                tell_summed(data, self.dropping.once)
+            if not self.dropping.unbiased:
+                tell_normalised(data, self.dropping.once, kept=self.dropping.score is None)
 
     def _draw(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
@@ -274,7 +293,7 @@ connected=True)
             self._check_caller()
             arcs.check_ids()
             if edge_keep_prob is not None:
-                check_probability("edge_keep_prob", edge_keep_prob)
+                check_given(edge_keep_prob)
         plan = self._plan(arcs)
         rows = plan.given(edge_keep_prob, look=not recorded) if plan.rows is None else plan.rows  # type: ignore[arg-type]
         words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
@@ -286,8 +305,8 @@ connected=True)
         """What was computed when this graph was first seen."""
         weight = arcs.edge_weight if self.dropping.score is not None else None
         features = self.dropping.features(arcs.x)
-        make = partial(DropPlan.of, self.dropping, arcs)
-        return self.plans.find((arcs.edge_index, weight, features, arcs.column), arcs.count, make)
+        make = partial(DropPlan.of if arcs.batch is None else BatchPlan.of, self.dropping, arcs)
+        return self.plans.find((arcs.edge_index, weight, features, arcs.column, arcs.batch), arcs.count, make)
 
     def _layer(self, layer: int | None) -> int:
         if self.dropping.layers is None:
@@ -307,7 +326,7 @@ connected=True)
                 torch._assert_async((edge_keep_prob > 0).all(), "unbiased needs an edge_keep_prob above 0")
             return
         self._check_caller()
-        check_probability("edge_keep_prob", edge_keep_prob)
+        check_given(edge_keep_prob)
         if self.dropping.unbiased:
             check_divisible(edge_keep_prob)
         arcs.check_ids()
@@ -334,6 +353,7 @@ connected=True)
                 "was called in a backward pass (gradient checkpointing), where it would draw another subgraph than in "
                 "the forward pass; use advance='manual', and next_epoch() after each step"
             )
+        tell_cached(self, self.dropping.once)
         if fault:
             raise TadropedgeError(f"TADropEdge(advance={self.advance!r}) {fault}")
 
@@ -367,6 +387,17 @@ connected=True)
             f", {told}" if told else ""
         )
 
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *others: Any) -> None:
+        """Load seed and epoch; a checkpoint from before the model had this module has neither, which is said."""
+        if any(f"{prefix}{name}" in state_dict for name in ("seed", "epoch")):
+            super()._load_from_state_dict(state_dict, prefix, *others)
+            return
+        warnings.warn(
+            f"the checkpoint has no {prefix}seed and no {prefix}epoch: it was saved before the model had a TADropEdge, "
+            f"which keeps its seed {int(self.seed)} and epoch {int(self.epoch)}; all else is loaded as usual",
+            stacklevel=2,
+        )
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load what was pickled, also by version 0.1, which knew no rules."""
         known = {"dropping": Dropping(), "plans": KeptPlans()}
@@ -374,14 +405,17 @@ connected=True)
 
 
 def _arcs_of(data: Data, node_id: Tensor | None, column: str | None) -> Arcs:
-    """The arcs of a ``Data``; a mini-batch of PyG's loaders names its nodes by ``n_id``."""
+    """The arcs of a ``Data``; mini-batches name their nodes by ``n_id``, and batches their graphs by a number."""
+    numbers = numbers_of(data)
     return Arcs(
         edge_index=data.edge_index,
-        node_id=getattr(data, "n_id", None) if node_id is None else node_id,
+        node_id=named_nodes(data, numbers, getattr(data, "n_id", None)) if node_id is None else node_id,
         x=getattr(data, "x", None),
         num_nodes=data.num_nodes,
         edge_weight=getattr(data, "edge_weight", None),
         column=None if column is None else arc_attribute(data, column),
+        batch=data.batch if numbers is not None and len(numbers) > 1 else None,
+        among_many=among_many(data),
     )
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.checks import as_integer, check_device, check_flag, check_probability, check_seed, check_tensor
+from tadropedge.checks import as_integer, check_device, check_flag, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.dropping import Dropping
 from tadropedge.pyg.plans import Arcs, DropPlan
+from tadropedge.pyg.traps import check_given, lengthened
 from tadropedge.sampling import key_tensor, signed, toss
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
@@ -80,7 +81,7 @@ def ta_dropout_edge(
         return edge_index, torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
     check_source(dropping, edge_keep_prob)
     if edge_keep_prob is not None:
-        check_probability("edge_keep_prob", check_keep_prob(edge_index, edge_keep_prob))
+        check_given(check_keep_prob(edge_index, edge_keep_prob))
     arcs.check_ids()
     at = tuple(torch.tensor(word, device=edge_index.device) for word in words)
     if is_plain(dropping):
@@ -115,8 +116,10 @@ def check_source(dropping: Dropping, edge_keep_prob: object) -> None:
 def check_keep_prob(edge_index: Tensor, edge_keep_prob: Tensor) -> Tensor:
     """Refuse probabilities of another shape or on another device than the arcs; values are not looked at."""
     if check_tensor("edge_keep_prob", edge_keep_prob).dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
+        short = edge_keep_prob.dim() == 1 and edge_keep_prob.shape[0] < edge_index.shape[1]
         raise TadropedgeError(
             f"edge_keep_prob has shape {list(edge_keep_prob.shape)}, but edge_index has {edge_index.shape[1]} arcs"
+            + (f"; {lengthened('edge_keep_prob')}" if short else "")
         )
     check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
     return edge_keep_prob
