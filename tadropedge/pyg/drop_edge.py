@@ -21,16 +21,18 @@ from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.pyg.batches import BatchPlan
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
-from tadropedge.pyg.numbers import NAME, among_many, named_nodes, numbers_of
+from tadropedge.pyg.numbers import NAME as NUMBER
+from tadropedge.pyg.numbers import among_many, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
 from tadropedge.pyg.transforms import arc_attribute, check_data
-from tadropedge.pyg.traps import check_given, tell_cached, tell_normalised, tell_summed
+from tadropedge.pyg.traps import LARGEST, check_given, tell_cached, tell_normalised, tell_summed
 from tadropedge.sampling import signed
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.strategies import Score as Strategy
 
 ADVANCES = {"call": None, "manual": None}
+PER_GRAPH = {NUMBER, LARGEST}
 TAKING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
@@ -243,8 +245,8 @@ connected=True)
         self._look_at(data, given)
         mask, prob = self._draw(arcs, given, layer)
         thin = data.edge_subgraph(mask)
-        if NAME in data:
-            thin[NAME] = data[NAME]  # [B] is no attribute of arcs, even where there are as many
+        for name in PER_GRAPH & set(data.keys()):
+            thin[name] = data[name]  # [B] is no attribute of arcs, even where there are as many
         if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
         if self.dropping.unbiased:

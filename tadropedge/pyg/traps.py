@@ -15,8 +15,9 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.pyg.once import Once
 
 LARGEST = "largest_keep_prob"  # not edge_...: in a batch it has one number per graph
-CLOSE = 1e-4  # relative, for weights in float32
+CLOSE = 1e-4  # relative, for numbers in float32
 FRAMES = 40  # how far up the callers of a module are looked at
+PASSES = {"forward", "encode", "training_step"}  # others may run for long, and a look would keep their tensors alive
 SUMMED = (
     "ToUndirected(reduce='add') sums what the two directions of an edge have: apply ToUndirected before AddScore and "
     "AddKeepProbability, or use reduce='mean'"
@@ -46,8 +47,9 @@ first subgraph that it sees and ignore all later ones; make it with cached=False
 def tell_cached(drop: nn.Module, once: Once) -> None:
     """Warn, at the first call, where a model that holds ``drop`` and has called it has layers with ``cached=True``.
 
-    A module does not know its parents, but they are among its callers. A model that has ``drop`` called by someone else
-    is not found: :func:`check_model` is for those.
+    A module does not know its parents, but they are among its callers: their ``forward``, ``encode`` or
+    ``training_step`` is. A model whose ``drop`` is called from elsewhere is not found, nor one that is compiled:
+    :func:`check_model` is for those.
     """
     if not once.first("cached"):
         return
@@ -55,7 +57,7 @@ def tell_cached(drop: nn.Module, once: Once) -> None:
     for _ in range(FRAMES):
         if frame is None:
             return
-        model = frame.f_locals.get("self")
+        model = frame.f_locals.get("self") if frame.f_code.co_name in PASSES else None
         if isinstance(model, nn.Module) and model is not drop and any(part is drop for part in model.modules()):
             for layer in _cached(model):
                 told = f"the layer {layer} beside TADropEdge in {type(model).__name__} {CACHED}"
@@ -122,7 +124,7 @@ def tell_summed(data: Data, once: Once) -> None:
     if not isinstance(prob, Tensor) or largest is None or not prob.numel():
         return
     most = float(torch.as_tensor(largest).max())
-    if most < float(prob.max()) <= 1.0:
+    if most * (1 + CLOSE) < float(prob.max()) <= 1.0:
         once.warn(
             "summed",
             f"data.edge_keep_prob goes up to {float(prob.max()):g}, but AddKeepProbability wrote nothing above "
