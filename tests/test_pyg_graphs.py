@@ -149,7 +149,7 @@ def test_large_graphs_keep_their_error_unless_they_are_among_many():
     ring = torch.arange(100)
     arcs = torch.cat((torch.stack((ring, (ring + 1) % 100)), torch.tensor([[0, 10], [50, 60]])), dim=1)
     data = AddScore("degree")(Data(edge_index=arcs, num_nodes=100))
-    with pytest.raises(TadropedgeError, match="keep_ratio=0.3 cannot be reached with cdf"):
+    with pytest.raises(TadropedgeError, match=r"keep_ratio=0.3 cannot be reached with cdf"):
         AddKeepProbability("cdf", keep_ratio=0.3)(data)
     data.graph_number = 1
     with pytest.warns(UserWarning, match="on a graph of 102 edges, which keeps its least"):
