@@ -220,6 +220,7 @@ MODULES = {
     "given": ({}, {}),
     "given, connected": ({}, {"connected": True}),
     "given, exact": ({}, {"exact": True}),
+    "uniform": ({"strategy": "uniform", "keep_ratio": 0.6}, {}),
     "rule": ({"score": "degree", "strategy": "cdf", "keep_prob": 0.2}, {}),
     "ratio": ({"score": "degree", "strategy": "proportional", "keep_ratio": 0.5}, {}),
     "features": ({"score": "cosine", "strategy": "cdf", "keep_prob": 0.2}, {}),
@@ -256,6 +257,26 @@ def test_what_a_graph_keeps_does_not_depend_on_who_shares_the_batch(name):
             thin = drop(batch)
             assert kept(thin, batch) == {one: alone[one] for one in batch.graph_number.tolist()}
             assert torch.equal(thin.graph_number, batch.graph_number)
+
+
+@pytest.mark.parametrize("options", [{}, {"connected": True}, {"exact": True}])
+def test_batches_on_every_device(options, device):
+    number = Compose([AddScore("degree"), AddKeepProbability("proportional", keep_ratio=0.8)])
+    (batch,) = DataLoader([number(graph) for graph in random_graphs()], batch_size=12)
+    rule = {"score": "degree", "strategy": "proportional", "keep_ratio": 0.8}
+    for settings in (options, options | rule):
+        here, there = (TADropEdge(seed=5, **settings).to(place) for place in ("cpu", device))
+        for _ in range(2):
+            assert torch.equal(there(batch.to(device)).edge_index.cpu(), here(batch).edge_index)
+
+
+def test_a_part_of_a_batch_is_not_named_by_its_old_bounds():
+    number = AddKeepProbability("uniform", keep_prob=0.5)
+    (batch,) = DataLoader([number(graph) for graph in random_graphs(4)], batch_size=4)
+    part = batch.subgraph(torch.arange(3, batch.num_nodes))
+    ids = graph_node_ids(part.batch, part.graph_number)
+    mask = sample_edges(part.edge_keep_prob, seed=1, pairs=ids[part.edge_index])
+    assert torch.equal(TADropEdge(seed=1)(part).edge_index, part.edge_index[:, mask])
 
 
 def test_twins_have_different_coins():

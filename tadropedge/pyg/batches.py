@@ -13,6 +13,7 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError
 from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
+from tadropedge.method import UNIFORM
 from tadropedge.pyg.dropping import Dropping
 from tadropedge.pyg.numbers import places
 from tadropedge.pyg.plans import Arcs, DropPlan
@@ -42,6 +43,9 @@ class BatchPlan(DropPlan):
     def of(cls, dropping: Dropping, arcs: Arcs) -> BatchPlan:
         """Score the graphs of a batch one by one; those without edges have nothing to drop."""
         assert arcs.batch is not None
+        if _alike(dropping):
+            plan = DropPlan.of(dropping, arcs)
+            return cls(graph=plan.graph, words=plan.words, rows=plan.rows, falling=plan.falling)
         weight = arcs.edge_weight if dropping.score is not None else None
         whole = Graph.from_edge_index(arcs.edge_index, arcs.count or 1, weight)
         column = None if arcs.column is None else per_edge(whole, arcs.column, str(dropping.column))
@@ -85,6 +89,12 @@ class BatchPlan(DropPlan):
         for piece in self.pieces:
             kept[piece.pairs] = piece.plan.kept(rows[:, piece.pairs], words[piece.pairs], seed, epoch, **options)
         return self.graph.to_arcs(kept, loops=True)
+
+
+def _alike(dropping: Dropping) -> bool:
+    """Whether all edges of all graphs have one probability and a coin of their own: no graph needs a look."""
+    uniform = isinstance(dropping.strategy, str) and dropping.strategy == UNIFORM
+    return uniform and not dropping.connected and not dropping.exact
 
 
 def _graphs(whole: Graph, batch: Tensor) -> Iterator[tuple[Graph, Tensor, Tensor]]:

@@ -97,19 +97,26 @@ def among_many(data: Data) -> bool:
     >>> among_many(Data(graph_number=3)), among_many(Data(graph_number=0)), among_many(Data())
     (True, False, False)
     """
-    numbers = numbers_of(data)
-    return numbers is not None and len(numbers) == 1 and int(numbers[0]) != 0
+    return _is_later(numbers_of(data))
 
 
 def named_nodes(data: Data, numbers: Tensor | None, node_id: Tensor | None) -> Tensor | None:
     """``node_id [N]``, set apart by the number of its graph; None where places in ``data`` are the names."""
-    batch = getattr(data, "batch", None)
-    if numbers is None or (len(numbers) == 1 and int(numbers[0]) == 0):
+    if numbers is None or (len(numbers) == 1 and not _is_later(numbers)):
         return node_id
-    if batch is None or len(numbers) == 1:
-        nodes = int(data.num_nodes) if node_id is None else len(node_id)
-        batch = torch.zeros(nodes, dtype=torch.int64, device=numbers.device)
-    return graph_node_ids(batch, numbers, node_id)
+    if len(numbers) == 1:
+        names = torch.arange(data.num_nodes, device=numbers.device) if node_id is None else node_id.to(torch.int64)
+        return names + _offsets(numbers)
+    ptr: Tensor | None = getattr(data, "ptr", None)
+    if node_id is None and isinstance(data, Batch) and ptr is not None and int(ptr[-1]) == len(data.batch):
+        starts: Tensor = (_offsets(numbers) - ptr[:-1])[data.batch]  # nodes of a graph lie together
+        return starts + torch.arange(len(starts), device=starts.device)
+    return graph_node_ids(data.batch, numbers, node_id)
+
+
+def _is_later(numbers: Tensor | None) -> bool:
+    """Whether this is one graph, and not the first."""
+    return numbers is not None and len(numbers) == 1 and int(numbers[0]) != 0
 
 
 def _device(data: Data) -> torch.device:
