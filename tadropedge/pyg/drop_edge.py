@@ -22,7 +22,7 @@ from tadropedge.pyg.batches import BatchPlan
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
 from tadropedge.pyg.numbers import NAME as NUMBER
-from tadropedge.pyg.numbers import among_many, named_nodes, numbers_of
+from tadropedge.pyg.numbers import is_later, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
 from tadropedge.pyg.transforms import arc_attribute, check_data
 from tadropedge.pyg.traps import LARGEST, check_given, tell_cached, tell_normalised, tell_summed
@@ -70,6 +70,11 @@ class TADropEdge(nn.Module):
 
     Coins are a pure function of (seed, epoch, the two node ids): both directions of an edge share one. (The laboratory
     numbers edges by their place in the graph instead, so its coins are others.)
+
+    **Batches of graphs.** Our transforms write ``data.graph_number``, and ``drop(batch)`` draws by it: graphs of a
+    batch have coins of their own, whoever shares it, and a rule, ``connected`` and ``exact`` look at each graph alone.
+    A batch without numbers is one graph. Tensors take ``node_id=graph_node_ids(batch, graph_number)``. Small graphs
+    are no errors: where one has no score or cannot meet a budget, one warning says what is done instead.
 
     **The epoch** is a buffer, saved in the ``state_dict``. With ``advance="call"`` every call in training mode
     draws with the current epoch and then adds one, so each call, and each layer that calls, sees a new subgraph.
@@ -417,7 +422,7 @@ def _arcs_of(data: Data, node_id: Tensor | None, column: str | None) -> Arcs:
         edge_weight=getattr(data, "edge_weight", None),
         column=None if column is None else arc_attribute(data, column),
         batch=data.batch if numbers is not None and len(numbers) > 1 else None,
-        among_many=among_many(data),
+        among_many=is_later(numbers),
     )
 
 

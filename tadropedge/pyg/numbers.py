@@ -80,7 +80,7 @@ def numbers_of(data: Data) -> Tensor | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int):
-        numbers = torch.tensor([value])
+        numbers = torch.tensor([signed(value % 2**64)])
     elif isinstance(value, Tensor) and not value.is_floating_point() and not value.is_complex():
         numbers = value.reshape(-1)
     else:
@@ -88,7 +88,7 @@ def numbers_of(data: Data) -> Tensor | None:
     count = 1 if batch is None else _count(data)
     if len(numbers) != count or (count > 1 and bool((numbers == numbers[0]).all())):
         return None
-    return numbers.to(device=_device(data), dtype=torch.int64)
+    return numbers.to(torch.int64)
 
 
 def among_many(data: Data) -> bool:
@@ -97,16 +97,18 @@ def among_many(data: Data) -> bool:
     >>> among_many(Data(graph_number=3)), among_many(Data(graph_number=0)), among_many(Data())
     (True, False, False)
     """
-    return _is_later(numbers_of(data))
+    return is_later(numbers_of(data))
 
 
 def named_nodes(data: Data, numbers: Tensor | None, node_id: Tensor | None) -> Tensor | None:
     """``node_id [N]``, set apart by the number of its graph; None where places in ``data`` are the names."""
-    if numbers is None or (len(numbers) == 1 and not _is_later(numbers)):
+    if numbers is None or (len(numbers) == 1 and not is_later(numbers)):
         return node_id
     if len(numbers) == 1:
-        names = torch.arange(data.num_nodes, device=numbers.device) if node_id is None else node_id.to(torch.int64)
-        return names + _offsets(numbers)
+        where = data.edge_index.device
+        names = torch.arange(data.num_nodes, device=where) if node_id is None else node_id.to(torch.int64)
+        return names + int(_offsets(numbers))  # nothing is copied to a device, where a graph may be recorded
+    numbers = numbers.to(data.batch.device)
     ptr: Tensor | None = getattr(data, "ptr", None)
     if node_id is None and isinstance(data, Batch) and ptr is not None and int(ptr[-1]) == len(data.batch):
         starts: Tensor = (_offsets(numbers) - ptr[:-1])[data.batch]  # nodes of a graph lie together
@@ -114,14 +116,9 @@ def named_nodes(data: Data, numbers: Tensor | None, node_id: Tensor | None) -> T
     return graph_node_ids(data.batch, numbers, node_id)
 
 
-def _is_later(numbers: Tensor | None) -> bool:
+def is_later(numbers: Tensor | None) -> bool:
     """Whether this is one graph, and not the first."""
     return numbers is not None and len(numbers) == 1 and int(numbers[0]) != 0
-
-
-def _device(data: Data) -> torch.device:
-    arcs = getattr(data, "edge_index", None)
-    return torch.device("cpu") if arcs is None else arcs.device
 
 
 def _count(data: Data) -> int:
