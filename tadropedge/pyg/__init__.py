@@ -17,6 +17,17 @@ True
 
 from tadropedge.pyg.drop_edge import TADropEdge
 from tadropedge.pyg.functional import ta_dropout_edge
+from tadropedge.pyg.numbers import graph_node_ids
 from tadropedge.pyg.transforms import AddKeepProbability, AddResistance, AddScore, AddShift
+from tadropedge.pyg.traps import check_model
 
-__all__ = ["AddKeepProbability", "AddResistance", "AddScore", "AddShift", "TADropEdge", "ta_dropout_edge"]
+__all__ = [
+    "AddKeepProbability",
+    "AddResistance",
+    "AddScore",
+    "AddShift",
+    "TADropEdge",
+    "check_model",
+    "graph_node_ids",
+    "ta_dropout_edge",
+]

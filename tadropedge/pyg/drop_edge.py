@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -14,20 +16,25 @@ from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 
-from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
+from tadropedge.checks import check_device, check_integer, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.pyg.batches import BatchPlan
 from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take, take_arcs, take_data
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
 from tadropedge.pyg.known import steady
+from tadropedge.pyg.numbers import NAME as NUMBER
+from tadropedge.pyg.numbers import is_later, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
 from tadropedge.pyg.transforms import arc_attribute, check_data
+from tadropedge.pyg.traps import LARGEST, check_given, tell_cached, tell_normalised, tell_summed
 from tadropedge.sampling import signed, vectorised
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.strategies import Score as Strategy
 
 ADVANCES = {"call": None, "manual": None}
+PER_GRAPH = {NUMBER, LARGEST}
 TAKING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
@@ -65,6 +72,11 @@ class TADropEdge(nn.Module):
 
     Coins are a pure function of (seed, epoch, the two node ids): both directions of an edge share one. (The laboratory
     numbers edges by their place in the graph instead, so its coins are others.)
+
+    **Batches of graphs.** Our transforms write ``data.graph_number``, and ``drop(batch)`` draws by it: graphs of a
+    batch have coins of their own, whoever shares it, and a rule, ``connected`` and ``exact`` look at each graph alone.
+    A batch without numbers is one graph. Tensors take ``node_id=graph_node_ids(batch, graph_number)``. Small graphs
+    are no errors: where one has no score or cannot meet a budget, one warning says what is done instead.
 
     **The epoch** is a buffer, saved in the ``state_dict``. With ``advance="call"`` every call in training mode
     draws with the current epoch and then adds one, so each call, and each layer that calls, sees a new subgraph.
@@ -136,6 +148,7 @@ class TADropEdge(nn.Module):
                 "advance='manual', and next_epoch() after each step"
             )
         self.plans = KeptPlans()
+        _ = self.dropping.once  # made here, so that workers share it
         self.register_buffer("seed", torch.tensor(signed(number % 2**64)))
         self.register_buffer("epoch", torch.tensor(0))
 
@@ -237,9 +250,12 @@ connected=True)
             return data
         arcs = _arcs_of(data, node_id, self.dropping.column)
         given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
+        self._look_at(data, given)
         mask, prob = self._draw(arcs, given, layer)
         chosen = places(mask)
         thin = take_data(data, chosen)
+        for name in PER_GRAPH & set(data.keys()):
+            thin[name] = data[name]  # [B] is no attribute of arcs, even where there are as many
         if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
         if self.dropping.unbiased:
@@ -248,6 +264,16 @@ connected=True)
             if getattr(data, "edge_shift", None) is not None:
                 thin.edge_shift = _over(data.edge_shift, prob, chosen)
         return thin
+
+    def _look_at(self, data: Data, given: Tensor | None) -> None:
+        """Say, at the first data, what a wrong order of transforms has done to them."""
+        if torch.compiler.is_compiling() or (data.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return
+        if self.dropping.once.first("order"):
+            if given is not None:
+                tell_summed(data, self.dropping.once)
+            if not self.dropping.unbiased:
+                tell_normalised(data, self.dropping.once, kept=self.dropping.score is None)
 
     def _draw(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
@@ -284,7 +310,7 @@ connected=True)
         """The same by coins that are found or made; tensors that are known have passed all checks."""
         x = arcs.x if self.dropping.takes_features else None
         given = map(steady, (edge_keep_prob, arcs.edge_weight, x, arcs.column))
-        sources = (*arcs.origins, *given, arcs.num_nodes, arcs.count)
+        sources = (*arcs.origins, *given, arcs.batch, arcs.among_many, arcs.num_nodes, arcs.count)
         coins = self.plans.coins.find(sources)
         if coins is None:
             self._check(arcs, edge_keep_prob, layer)
@@ -305,7 +331,7 @@ connected=True)
     def _coins(self, arcs: Arcs, edge_keep_prob: Tensor | None) -> ArcCoins | PlannedCoins:
         """All that a call needs, made of values that are checked here."""
         if edge_keep_prob is not None:
-            check_probability("edge_keep_prob", edge_keep_prob)
+            check_given(edge_keep_prob)
             if self.dropping.unbiased:
                 check_divisible(edge_keep_prob)
         if self.dropping.connected or self.dropping.exact or (self.dropping.layers or 1) > 1:
@@ -344,8 +370,8 @@ connected=True)
         """What was computed when this graph was first seen."""
         weight = arcs.edge_weight if self.dropping.score is not None else None
         features = self.dropping.features(arcs.x)
-        make = partial(DropPlan.of, self.dropping, arcs)
-        return self.plans.find((arcs.edge_index, weight, features, arcs.column), arcs.count, make)
+        make = partial(DropPlan.of if arcs.batch is None else BatchPlan.of, self.dropping, arcs)
+        return self.plans.find((arcs.edge_index, weight, features, arcs.column, arcs.batch), arcs.count, make)
 
     def _layer(self, layer: int | None) -> int:
         if self.dropping.layers is None:
@@ -395,6 +421,7 @@ connected=True)
                 "was called in a backward pass (gradient checkpointing), where it would draw another subgraph than in "
                 "the forward pass; use advance='manual', and next_epoch() after each step"
             )
+        tell_cached(self, self.dropping.once)
         if fault:
             raise TadropedgeError(f"TADropEdge(advance={self.advance!r}) {fault}")
 
@@ -428,6 +455,17 @@ connected=True)
             f", {told}" if told else ""
         )
 
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *others: Any) -> None:
+        """Load seed and epoch; a checkpoint from before the model had this module has neither, which is said."""
+        if any(f"{prefix}{name}" in state_dict for name in ("seed", "epoch")):
+            super()._load_from_state_dict(state_dict, prefix, *others)
+            return
+        warnings.warn(
+            f"the checkpoint has no {prefix}seed and no {prefix}epoch: it was saved before the model had a TADropEdge, "
+            f"which keeps its seed {int(self.seed)} and epoch {int(self.epoch)}; all else is loaded as usual",
+            stacklevel=2,
+        )
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load what was pickled, also by version 0.1, which knew no rules."""
         known = {"dropping": Dropping(), "plans": KeptPlans()}
@@ -435,14 +473,17 @@ connected=True)
 
 
 def _arcs_of(data: Data, node_id: Tensor | None, column: str | None) -> Arcs:
-    """The arcs of a ``Data``; a mini-batch of PyG's loaders names its nodes by ``n_id``."""
+    """The arcs of a ``Data``; mini-batches name their nodes by ``n_id``, and batches their graphs by a number."""
+    numbers = numbers_of(data)
     return Arcs(
         edge_index=data.edge_index,
-        node_id=getattr(data, "n_id", None) if node_id is None else node_id,
+        node_id=named_nodes(data, numbers, getattr(data, "n_id", None)) if node_id is None else node_id,
         x=getattr(data, "x", None),
         num_nodes=data.num_nodes,
         edge_weight=getattr(data, "edge_weight", None),
         column=None if column is None else arc_attribute(data, column),
+        batch=data.batch if numbers is not None and len(numbers) > 1 else None,
+        among_many=is_later(numbers),
     )
 
 

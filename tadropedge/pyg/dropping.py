@@ -15,13 +15,15 @@ from tadropedge.checks import check_flag, check_integer, check_number, check_pat
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 from tadropedge.method import UNIFORM, Method, check_options
-from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees
+from tadropedge.pyg.once import Once
+from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees, probabilities
+from tadropedge.pyg.scoring import scores_of
 from tadropedge.pyg.shown import listed
 from tadropedge.scores.column import per_edge
-from tadropedge.scores.solve import Score, check_settings, edge_scores, named, parameters, settings_for
+from tadropedge.scores.solve import Score, check_settings, named, parameters, settings_for
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.shift import LEAST, check_positive_probability
-from tadropedge.strategies import Numbers, keep_probabilities
+from tadropedge.strategies import Numbers
 from tadropedge.strategies import Score as Strategy
 
 DEFAULT_RULE = "cdf"  # of a score without a strategy, as in keep_probabilities
@@ -121,6 +123,11 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         """Whether the score looks at features of nodes."""
         return self.score is not None and "features" in parameters(named(self.score)[1])
 
+    @cached_property
+    def once(self) -> Once:
+        """What was said about graphs seen so far; a copy in a forked worker says nothing of it again."""
+        return Once()
+
     @property
     def rates(self) -> list[float]:
         """``keep_prob`` or ``keep_ratio`` of each layer: from the first to ``keep_last`` in equal steps.
@@ -151,8 +158,12 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         name = self.settings.get("column") if isinstance(self.score, str) and self.score == "column" else None
         return name if isinstance(name, str) else None
 
-    def rows(self, graph: Graph, x: Tensor | None = None, column: Tensor | None = None) -> Tensor:
+    def rows(
+        self, graph: Graph, x: Tensor | None = None, column: Tensor | None = None, *, among_many: bool = False
+    ) -> Tensor:
         """The keep probability of each edge in each layer, float64 ``[L, M]``; one row where layers do not differ.
+
+        ``among_many``: the graph is one of a dataset, and a budget out of its reach is no error.
 
         >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])
         >>> Dropping(score="degree", strategy="proportional", keep_ratio=0.5).rows(graph).round(decimals=4).tolist()
@@ -162,7 +173,9 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         if graph.num_edges == 0:
             return torch.empty(len(self.rates), 0, dtype=torch.float64, device=graph.device)
         weights = self._weights(graph, x, column)
-        rows = torch.stack([keep_probabilities(weights, **{**self.rule, name: rate}) for rate in self.rates])
+        rules = ({**self.rule, name: rate} for rate in self.rates)
+        found = [probabilities(weights, rule, among_many=among_many, once=self.once) for rule in rules]
+        rows = torch.stack(found)
         rising = rows if self.rates[0] <= self.rates[-1] else rows.flip(0)
         if bool((rising.diff(dim=0) < -ROUNDING).any()):
             raise TadropedgeError(
@@ -184,7 +197,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
                     f"column={self.column!r} names an attribute of a Data: give the Data, not its arcs"
                 )
             known["column"] = per_edge(graph, column, self.column)
-        return edge_scores(graph, self.score, cache_dir=self.cache_dir, **known)
+        return scores_of(graph, self.score, known, cache_dir=self.cache_dir, once=self.once)
 
     def __repr__(self) -> str:
         return f"Dropping({self.told()})"

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.checks import as_integer, check_device, check_flag, check_probability, check_seed, check_tensor
+from tadropedge.checks import as_integer, check_device, check_flag, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take_arcs
 from tadropedge.pyg.dropping import DEFAULT_RULE, Dropping
 from tadropedge.pyg.known import UNKNOWN, Known, steady
 from tadropedge.pyg.plans import MOST_GRAPHS, Arcs, DropPlan, lasting
+from tadropedge.pyg.traps import check_given, lengthened
 from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, signed, toss
 from tadropedge.scores.solve import Score
@@ -110,7 +111,7 @@ def _coins(dropping: Dropping, arcs: Arcs, edge_keep_prob: Tensor | None) -> Arc
     """The coins of arcs, of values that are checked here."""
     check_source(dropping, edge_keep_prob)
     if edge_keep_prob is not None:
-        check_probability("edge_keep_prob", check_keep_prob(arcs.edge_index, edge_keep_prob))
+        check_given(check_keep_prob(arcs.edge_index, edge_keep_prob))
     arcs.check_ids()
     with lasting():
         if is_plain(dropping):
@@ -146,8 +147,10 @@ def check_source(dropping: Dropping, edge_keep_prob: object) -> None:
 def check_keep_prob(edge_index: Tensor, edge_keep_prob: Tensor) -> Tensor:
     """Refuse probabilities of another shape or on another device than the arcs; values are not looked at."""
     if check_tensor("edge_keep_prob", edge_keep_prob).dim() != 1 or edge_keep_prob.shape[0] != edge_index.shape[1]:
+        short = edge_keep_prob.dim() == 1 and edge_keep_prob.shape[0] < edge_index.shape[1]
         raise TadropedgeError(
             f"edge_keep_prob has shape {list(edge_keep_prob.shape)}, but edge_index has {edge_index.shape[1]} arcs"
+            + (f"; {lengthened('edge_keep_prob')}" if short else "")
         )
     check_device("edge_keep_prob", edge_keep_prob, edge_index.device, "edge_index")
     return edge_keep_prob

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
 from tadropedge.pyg.dropping import Dropping
 from tadropedge.pyg.known import KEEPING, Known, steady
+from tadropedge.pyg.rules import check_forest
 from tadropedge.pyg.transforms import of_pairs
 from tadropedge.sampling import (
     check_connected,
@@ -36,7 +38,8 @@ class Arcs:
     """A graph as it comes: arcs ``[2, A]``, and what is known of its nodes and arcs.
 
     ``node_id [N]`` names the nodes of a mini-batch by their ids in the whole graph, by which coins go. ``column`` is
-    the attribute of a ``Data`` that edges are scored by.
+    the attribute of a ``Data`` that edges are scored by. ``batch [N]`` is the graph of each node, where there are many
+    and each has a number; ``among_many``: a single graph that comes from a dataset.
     """
 
     edge_index: Tensor
@@ -45,6 +48,8 @@ class Arcs:
     num_nodes: int | None = None
     edge_weight: Tensor | None = None
     column: Tensor | None = None
+    batch: Tensor | None = None
+    among_many: bool = False
 
     def check(self) -> None:
         """Refuse what is no graph, or lies on several devices; values are not looked at."""
@@ -103,7 +108,7 @@ def check_arcs(edge_index: object) -> None:
 class DropPlan:
     """A graph with its keep probabilities ``rows [L, M]``, None where they come with each call, and its forest.
 
-    ``falling``: layers have ever smaller rates.
+    ``falling``: layers have ever smaller rates. ``check``: whether probabilities suffice for a forest.
     """
 
     graph: Graph
@@ -111,6 +116,7 @@ class DropPlan:
     rows: Tensor | None = None
     falling: bool = False
     forest: ForestPlan | None = None
+    check: Callable[[ForestPlan, Tensor], None] = check_connected
 
     @classmethod
     def of(cls, dropping: Dropping, arcs: Arcs) -> DropPlan:
@@ -119,11 +125,14 @@ class DropPlan:
         nodes = arcs.count if arcs.edge_index.numel() or arcs.count else 1  # an empty graph has nothing to drop
         graph = Graph.from_edge_index(arcs.edge_index, nodes, weight)
         forest = ForestPlan.of(graph) if dropping.connected else None
-        rows = None if dropping.strategy is None else dropping.rows(graph, arcs.x, arcs.column)
+        many = arcs.among_many
+        rows = None if dropping.strategy is None else dropping.rows(graph, arcs.x, arcs.column, among_many=many)
+        check = partial(check_forest, among_many=many, once=dropping.once)
         if forest is not None and rows is not None:
-            check_connected(forest, rows)
+            check(forest, rows)
         falling = rows is not None and dropping.rates[0] > dropping.rates[-1]
-        return cls(graph=graph, words=node_pair_words(graph.pairs), rows=rows, falling=falling, forest=forest)
+        words = node_pair_words(graph.pairs)
+        return cls(graph=graph, words=words, rows=rows, falling=falling, forest=forest, check=check)
 
     def given(self, edge_keep_prob: Tensor, look: bool = True) -> Tensor:
         """Probabilities of arcs ``[A]`` as a row ``[1, M]``; ``look``: both arcs of an edge must have the same."""
@@ -136,7 +145,7 @@ class DropPlan:
                     "differs between them"
                 )
             if self.forest is not None:
-                check_connected(self.forest, row)
+                self.check(self.forest, row)
         return row[None]
 
     def arc_prob(self, layer: int = 0) -> Tensor:
@@ -156,11 +165,16 @@ class DropPlan:
         fixed: bool = False,
     ) -> Tensor:
         """The kept arcs ``[A]`` by the coins of the pairs ``words [M]``; self-loops are always kept."""
+        kept = self.kept(rows, words, seed, epoch, layer=layer, exact=exact, fixed=fixed)
+        return self.graph.to_arcs(kept, loops=True)
+
+    def kept(
+        self, rows: Tensor, words: Tensor, seed: Tensor, epoch: Tensor, *, layer: int, exact: bool, fixed: bool
+    ) -> Tensor:
+        """The kept pairs ``[M]``."""
         if len(rows) == 1:
-            kept = draw(words, seed, epoch, rows[0], forest=self.forest, exact=exact, fixed=fixed)
-        else:
-            kept = self._nested(rows, words, seed, epoch, layer=layer, exact=exact, fixed=fixed)
-        return self.graph.to_arcs(kept.view(-1), loops=True)
+            return draw(words, seed, epoch, rows[0], forest=self.forest, exact=exact, fixed=fixed).view(-1)
+        return self._nested(rows, words, seed, epoch, layer=layer, exact=exact, fixed=fixed).view(-1)
 
     def _nested(
         self, rows: Tensor, words: Tensor, seed: Tensor, epoch: Tensor, *, layer: int, exact: bool, fixed: bool

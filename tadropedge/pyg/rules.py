@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from tadropedge.checks import check_flag, check_numbers
 from tadropedge.errors import TadropedgeError
+from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
+from tadropedge.pyg.once import Once
+from tadropedge.sampling import check_connected
 from tadropedge.strategies import check_rule, dropsens, keep_probabilities
+
+SMALL = 64  # edges; with fewer, a budget may be out of reach for reasons that are nobody's mistake
 
 
 def looks_at_degrees(strategy: object) -> bool:
@@ -42,3 +48,46 @@ def check_probability_settings(settings: Mapping[str, Any]) -> None:
     keep_probabilities(two_edges, **{**settings, **budget})
     if keep_ratio is not None:
         keep_probabilities(torch.ones(1), strategy="uniform", keep_prob=keep_prob, keep_ratio=keep_ratio)
+
+
+def probabilities(weights: Tensor | Graph, settings: Mapping[str, Any], *, among_many: bool, once: Once) -> Tensor:
+    """:func:`tadropedge.keep_probabilities`, but a budget that a small graph cannot meet is no error, ``[M]``.
+
+    With few edges, or many equal scores, the rules of the paper keep more than a ``keep_ratio`` that suits other
+    graphs. Then equal scores get the ratio itself, and else the graph keeps the least that its rule allows, p = 0. This
+    holds for graphs with fewer than 64 edges, and for all that are ``among_many``.
+
+    >>> equal, once = torch.ones(4), Once()
+    >>> probabilities(equal, {"strategy": "cdf", "keep_ratio": 0.6}, among_many=False, once=once).tolist()
+    [0.6, 0.6, 0.6, 0.6]
+    """
+    try:
+        return keep_probabilities(weights, **settings)
+    except TadropedgeError:
+        edges = weights.num_edges if isinstance(weights, Graph) else len(weights)
+        ratio = settings.get("keep_ratio")
+        if ratio is None or not (among_many or edges < SMALL):
+            raise
+        least = keep_probabilities(weights, **{**settings, "keep_ratio": None, "keep_prob": 0.0})
+        if not float(ratio) < float(least.mean()):
+            raise
+    if bool((least == least[0]).all()):
+        return torch.full_like(least, float(ratio))
+    called = getattr(settings["strategy"], "__name__", settings["strategy"])
+    once.warn(
+        "budget",
+        f"keep_ratio={float(ratio):g} cannot be reached with {called} on a graph of {edges} edges, which keeps its "
+        f"least, {float(least.mean()):.3g} of them; so does every other such graph, without a further warning. The "
+        "strategy 'proportional' meets every ratio",
+    )
+    return least
+
+
+def check_forest(forest: ForestPlan, prob: Tensor, *, among_many: bool, once: Once) -> None:
+    """Refuse budgets below the spanning forest; small graphs and those ``among_many`` keep their forest instead."""
+    try:
+        check_connected(forest, prob)
+    except TadropedgeError as error:
+        if not (among_many or prob.shape[-1] < SMALL):
+            raise
+        once.warn("forest", f"{error}: this graph keeps its forest, and so does every other such graph")

@@ -9,37 +9,64 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.transforms import BaseTransform
 
-from tadropedge.checks import check_length, check_path, check_tensor
+from tadropedge.checks import check_path, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
-from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees
-from tadropedge.pyg.shown import listed
+from tadropedge.pyg.numbers import NAME, among_many
+from tadropedge.pyg.once import Once
+from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees, probabilities
+from tadropedge.pyg.scoring import scores_of
+from tadropedge.pyg.shown import in_order, listed
+from tadropedge.pyg.traps import LARGEST, check_arc_values, tell_normalised
 from tadropedge.scores.column import per_edge
-from tadropedge.scores.solve import Score, check_settings, edge_scores, settings_for
+from tadropedge.scores.solve import Score, check_settings, settings_for
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.shift import FLOATS, NORMALIZATIONS, shift_operator
-from tadropedge.strategies import Numbers, keep_probabilities
+from tadropedge.strategies import Numbers
 from tadropedge.strategies import Score as Strategy
 
+NUMBERS = threading.Lock()  # one for all transforms: a lock inside a transform could not be copied or pickled
 CARRIED = {"edge_score": 0.0, "edge_resistance": 0.0, "edge_keep_prob": 1.0}  # and what self-loops have
 
 
 class OfEdges(BaseTransform):  # type: ignore[misc]
-    """A transform of a homogeneous ``Data``; PyG would try to copy whatever it is given."""
+    """A transform of a homogeneous ``Data``, which counts the graphs it has seen.
+
+    ``data.graph_number`` is 0 for the first, 1 for the next and so on, where there is none yet. :class:`TADropEdge`
+    draws by it, so that graphs of a batch have coins of their own, whoever shares the batch. As a ``pre_transform`` a
+    dataset is numbered once; as a ``transform`` each access has a new number, which is still valid dropping.
+    """
+
+    _count = 0  # no setting, so it is not printed
+
+    def __init__(self) -> None:
+        self._once = Once()
 
     def __call__(self, data: Data) -> Data:
         """A transformed copy of ``data``, which is not changed."""
-        return super().__call__(check_data(data))
+        made = super().__call__(check_data(data))
+        if NAME not in made and not isinstance(made, Batch):  # the graphs of a batch were to be counted one by one
+            with NUMBERS:
+                made[NAME], self._count = self._count, self._count + 1
+        return made
+
+    @property
+    def once(self) -> Once:
+        """What was said about the graphs seen so far."""
+        if "_once" not in self.__dict__:  # pickled before there was one
+            self._once = Once()
+        return self._once
 
 
 class AddScore(OfEdges):
@@ -50,11 +77,16 @@ class AddScore(OfEdges):
     the data with one number per arc: ``AddScore("column", column="trust")``. Both directions of an edge get the same
     score and self-loops get 0; ``data.edge_weight``, where present, enters the graph. A graph without edges gets an
     empty attribute. The input is not changed.
+
+    As a ``pre_transform`` of a dataset it never fails on small graphs: components with fewer than q nodes get the
+    lowest score of the graph, and a graph without a component of q nodes gets 0 everywhere and one warning for all of
+    them. ``data.graph_number`` counts the graphs.
     """
 
     attribute = "edge_score"
 
     def __init__(self, score: Score = "aggregate", *, cache_dir: str | Path | None = None, **settings: Any) -> None:
+        super().__init__()
         known = settings_for(score, {"features": None})  # comes with the data
         check_settings(score, known | settings)
         cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
@@ -62,19 +94,24 @@ class AddScore(OfEdges):
 
     def forward(self, data: Data) -> Data:
         """Score the edges of ``data``, a shallow copy that PyG's transforms make of their input."""
+        if not data.edge_index.numel():
+            data[self.attribute] = nothing(data)
+            return data
         graph = Graph.from_data(data)
         if graph.num_edges == 0:
             values = torch.empty(0, dtype=torch.float64, device=graph.device)
         else:
+            tell_normalised(data, self.once)
             known = settings_for(self.score, {"features": getattr(data, "x", None)}) | self.settings
             if self.score == "column" and isinstance(known["column"], str):
                 known["column"] = per_edge(graph, arc_attribute(data, known["column"]), known["column"])
-            values = edge_scores(graph, self.score, cache_dir=self.cache_dir, **known)
+            values = scores_of(graph, self.score, known, cache_dir=self.cache_dir, once=self.once)
         data[self.attribute] = graph.to_arcs(values, loops=0.0)
         return data
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({listed({'score': self.score, **self.settings, 'cache_dir': self.cache_dir})})"
+        own = in_order(self.score, self.settings)
+        return f"{type(self).__name__}({listed({'score': self.score, **own, 'cache_dir': self.cache_dir})})"
 
 
 class AddResistance(AddScore):
@@ -112,6 +149,12 @@ class AddKeepProbability(OfEdges):
     The settings are those of :func:`tadropedge.keep_probabilities`; ranks and shares count undirected edges,
     however often ``data.edge_index`` lists them. Self-loops are always kept. ``strategy="uniform"`` and ``"dropsens"``
     need no scores. The input is not changed.
+
+    A ``keep_ratio`` that a small graph cannot meet with its rule is no error: where all scores are equal every edge
+    gets the ratio itself, and else the graph keeps the least that the rule allows, with one warning for all such
+    graphs. This holds for graphs with fewer than 64 edges, and for all but the first of a dataset.
+    ``data.graph_number`` counts the graphs, and ``data.largest_keep_prob`` tells a later ``TADropEdge`` whether a
+    transform has summed probabilities.
     """
 
     def __init__(
@@ -124,6 +167,7 @@ class AddKeepProbability(OfEdges):
         inverse: bool = False,
         sensitivity: float = SENSITIVITY,
     ) -> None:
+        super().__init__()
         self.settings: dict[str, Any] = {
             "strategy": strategy,
             "keep_prob": keep_prob,
@@ -137,13 +181,16 @@ class AddKeepProbability(OfEdges):
 
     def forward(self, data: Data) -> Data:
         """Compute the probabilities of ``data``, a shallow copy that PyG's transforms make of their input."""
-        graph = Graph.from_data(data, weight=None)
-        if graph.num_edges == 0:
-            prob = torch.empty(0, dtype=torch.float64, device=graph.device)
-        else:
-            by_degree = looks_at_degrees(self.settings["strategy"])
-            prob = keep_probabilities(graph if by_degree else self._pair_scores(data, graph), **self.settings)
-        data.edge_keep_prob = graph.to_arcs(prob, loops=1.0)
+        prob = nothing(data)
+        if data.edge_index.numel():
+            graph = Graph.from_data(data, weight=None)
+            if graph.num_edges:
+                many = among_many(data) or self._count > 0
+                looked_at = graph if looks_at_degrees(self.settings["strategy"]) else self._pair_scores(data, graph)
+                prob = probabilities(looked_at, self.settings, among_many=many, once=self.once)
+            prob = graph.to_arcs(prob, loops=1.0)
+        data.edge_keep_prob = prob
+        data[LARGEST] = float(prob.max()) if prob.numel() else 0.0
         return data
 
     def _pair_scores(self, data: Data, graph: Graph) -> Tensor:
@@ -152,7 +199,7 @@ class AddKeepProbability(OfEdges):
             if self.settings["strategy"] == "uniform":
                 return torch.ones(graph.num_edges, device=graph.device)
             raise TadropedgeError("data has no edge_score or edge_resistance; apply AddScore or AddResistance first")
-        scores: Tensor = check_length(name, data[name], graph.arc_pair.shape[0], "arc of edge_index")
+        scores: Tensor = check_arc_values(name, data[name], graph.arc_pair.shape[0])
         return of_pairs(graph, scores)
 
     def __repr__(self) -> str:
@@ -180,6 +227,7 @@ class AddShift(OfEdges):
     """
 
     def __init__(self, normalization: str = "gcn", *, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
         lookup("normalization", normalization, NORMALIZATIONS)
         check_float_type(dtype)
         self.normalization, self.dtype = normalization, dtype
@@ -187,7 +235,7 @@ class AddShift(OfEdges):
     def forward(self, data: Data) -> Data:
         """Write the operator into ``data``, a shallow copy that PyG's transforms make of their input."""
         graph = Graph.from_data(data)
-        follow = {"edge_index", "edge_weight", *CARRIED}
+        follow = {"edge_index", "edge_weight", NAME, LARGEST, *CARRIED}
         others = [key for key, _ in data if data.is_edge_attr(key) and key not in follow]
         if others:
             raise TadropedgeError(
@@ -198,7 +246,7 @@ class AddShift(OfEdges):
         source = shift.pattern.pair_source
         for name, loops in CARRIED.items():
             if getattr(data, name, None) is not None:
-                values = check_length(name, data[name], graph.arc_pair.shape[0], "arc of edge_index")
+                values = check_arc_values(name, data[name], graph.arc_pair.shape[0])
                 pairs = of_pairs(graph, values)
                 data[name] = torch.cat((pairs, pairs.new_full((graph.num_nodes,), loops)))[source]
         if getattr(data, "edge_weight", None) is not None:  # an edge that is listed several times has their mean
@@ -225,6 +273,11 @@ def check_data(data: object) -> Data:
     if not isinstance(data, BaseData) or getattr(data, "edge_index", None) is None:
         raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
     return data
+
+
+def nothing(data: Data) -> Tensor:
+    """What a graph without arcs has per arc."""
+    return torch.empty(0, dtype=torch.float64, device=data.edge_index.device)
 
 
 def arc_attribute(data: Data, name: str) -> Tensor:

@@ -458,6 +458,12 @@ def dropping_functions(name: str) -> Iterator[Call]:
                {"edge_attr": Attribute()})  # fmt: skip
     yield Call(f"{name}.TADropEdge.forward", lambda edge_index: dropping(False)(edge_index, PROB.repeat(2)),
                {"edge_index": BOTH}, {"edge_index": Array(None, whole=True, fixed=False, narrow=False)})  # fmt: skip
+    yield Call(f"{name}.graph_node_ids", pyg.graph_node_ids,
+               {"batch": torch.tensor([0, 0, 1]), "graph_number": torch.tensor([3, 4]), "node_id": torch.arange(3)},
+               {"batch": Array(0, whole=True, fixed=False, narrow=False),
+                "graph_number": Array(None, whole=True, fixed=False),
+                "node_id": Optional(Array(None, whole=True, fixed=False))})  # fmt: skip
+    yield Call(f"{name}.check_model", pyg.check_model, {"model": torch.nn.Linear(2, 2)}, {"model": Instance()})
     yield Call(f"{name}.TADropEdge.set_epoch", dropping().set_epoch, {"epoch": 2}, {"epoch": Whole(0)})
 
 
