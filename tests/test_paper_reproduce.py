@@ -304,7 +304,8 @@ def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path, monkeypatch):
     monkeypatch.setattr(Laboratory, "train", pressed)
     result = cli("reproduce", "convergence", "--out", tmp_path)
     assert result.exit_code == 130
-    assert "stopped; nothing is kept. Start again with: tadropedge" in result.output
+    assert "stopped; the scores of 78 of 78 edges are kept in" in result.output  # no training is
+    assert "Resume with: tadropedge" in result.output
 
 
 # The command line.
