@@ -114,7 +114,8 @@ def _given(flag: str, value: str) -> str:
 
 def _with_flag(text: str, flags: Mapping[str, str], given: Mapping[str, object]) -> str:
     """``text``, behind the flag it is about: of the file it begins with, or any where it names none."""
-    paths = {name: str(value) for name, value in given.items() if isinstance(value, str | Path) and name in flags}
+    told = {name: ",".join(map(str, value)) if isinstance(value, list) else value for name, value in given.items()}
+    paths = {name: str(value) for name, value in told.items() if isinstance(value, str | Path) and name in flags}
     for name, value in paths.items():
         if (file := Path(value).name) and re.match(rf"{re.escape(file)}[: ]", text):
             return f"{flags[name]} {text}"
