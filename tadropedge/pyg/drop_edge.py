@@ -287,7 +287,7 @@ connected=True)
         weight = arcs.edge_weight if self.dropping.score is not None else None
         features = self.dropping.features(arcs.x)
         make = partial(DropPlan.of, self.dropping, arcs)
-        return self.plans.find((arcs.edge_index, weight, features, arcs.column), arcs.count, make)
+        return self.plans.find((arcs.edge_index, weight, features, arcs.column), arcs.kind, make)
 
     def _layer(self, layer: int | None) -> int:
         if self.dropping.layers is None:

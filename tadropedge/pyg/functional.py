@@ -99,7 +99,7 @@ def is_plain(dropping: Dropping) -> bool:
 
 def toss_arcs(arcs: Arcs, edge_keep_prob: Tensor, seed: Tensor, epoch: Tensor) -> Tensor:
     """Toss the coin of every arc, which is that of its two nodes."""
-    words = arcs.words(arcs.edge_index)
+    words = arcs.words(arcs.placed)
     multiplier, offset = key_tensor(seed, epoch)
     return toss(words, multiplier, offset, edge_keep_prob.to(torch.float64))
 
