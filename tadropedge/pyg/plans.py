@@ -123,6 +123,15 @@ class Arcs:
         return rows.shape[0] if isinstance(rows, Tensor) and rows.dim() else None
 
     @property
+    def origins(self) -> tuple[object, ...]:
+        """All that :meth:`words` looks at: words are kept as long as these are the same (see :class:`Known`).
+
+        A field that :meth:`words` reads must stand here, or its words are those of another graph.
+        """
+        names = self.node_id if isinstance(self.node_id, tuple) else (self.node_id,)
+        return self.edge_index, self.kind, *names
+
+    @property
     def kind(self) -> Any:
         """What a plan depends on beside tensors: the number of nodes, and where coins are not those of pairs."""
         plain = self.sizes is None and not self.ordered and not self.relation

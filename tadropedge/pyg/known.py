@@ -1,0 +1,90 @@
+"""Values that belong to tensors: found again by the identity of the tensors, and never for tensors that changed."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+from torch import Tensor
+from torch import device as Device
+from torch import dtype as Dtype
+from torch import strided
+
+T = TypeVar("T")
+KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
+
+
+class Known(Generic[T]):
+    """The values of the last few ``sources``, which are tensors and plain values.
+
+    Tensors are known by identity, by the count of what was written into them, and by the place and the shape of their
+    memory; everything else by its type and value. Tensors are not kept alive, and what belonged to dead ones goes with
+    the next that is kept. Those without a count of writes (made in inference mode) are never known. Writes through
+    ``.data``, or memory shared with NumPy, go unnoticed. A copy, pickled or not, knows nothing.
+
+    >>> import torch
+    >>> known, x = Known[str](most=2), torch.zeros(3)
+    >>> known.keep((x, 7), "three zeros and 7")
+    >>> known.find((x, 7)), known.find((x, 8)), known.find((x.add_(1), 7))
+    ('three zeros and 7', None, None)
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._values: OrderedDict[Hashable, tuple[list[weakref.ref[Tensor]], T]] = OrderedDict()
+
+    def find(self, sources: Sequence[Any]) -> T | None:
+        """The value that was kept for these sources, if they are the same and unchanged."""
+        looks = _looks(sources)
+        if looks is None:
+            return None
+        with KEEPING:
+            found = self._values.get(looks)
+            # Python gives the identity of a dead tensor to another one.
+            if found is None or any(alive() is None for alive in found[0]):
+                return None
+            self._values.move_to_end(looks)
+            return found[1]
+
+    def keep(self, sources: Sequence[Any], value: T) -> None:
+        """Remember a value, as long as few others follow."""
+        looks = _looks(sources)
+        if looks is None:
+            return
+        alive = [weakref.ref(one) for one in sources if isinstance(one, Tensor)]
+        with KEEPING:
+            dead = [key for key, (refs, _) in self._values.items() if any(ref() is None for ref in refs)]
+            for key in dead:
+                del self._values[key]
+            self._values[looks] = (alive, value)
+            self._values.move_to_end(looks)
+            while len(self._values) > self.most:
+                self._values.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Known[T]:
+        return type(self)(self.most)
+
+    def __reduce__(self) -> tuple[type[Known[T]], tuple[int]]:
+        return type(self), (self.most,)
+
+
+def _looks(sources: Sequence[Any]) -> Hashable | None:
+    """By what sources are known without a look at their values; None where they cannot be."""
+    try:
+        looks = tuple([_tensor_looks(one) if isinstance(one, Tensor) else (type(one), one) for one in sources])
+        hash(looks)
+    except (RuntimeError, TypeError):  # tensors made in inference mode or without memory of their own; lists
+        return None
+    return looks
+
+
+def _tensor_looks(tensor: Tensor) -> tuple[int, int, int, tuple[int, ...], tuple[int, ...], Dtype, Device]:
+    dense = tensor.layout is strided
+    place, steps = (tensor.data_ptr(), tensor.stride()) if dense else (0, ())  # sparse ones count writes, too
+    return id(tensor), tensor._version, place, tensor.shape, steps, tensor.dtype, tensor.device
