@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import threading
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,15 +13,26 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.data import get_worker_info
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.data import BaseData
 
 from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.pyg.adjacency import is_adjacency, kept_arcs
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
-from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
+from tadropedge.pyg.functional import (
+    check_keep_prob,
+    check_source,
+    is_paired,
+    is_plain,
+    read_arcs,
+    thinned_input,
+    toss_arcs,
+)
+from tadropedge.pyg.hetero import Side, relation_number, relations_of, side_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
-from tadropedge.pyg.transforms import arc_attribute, check_data
+from tadropedge.pyg.shapes import WEIGHT, Links, check_shape, links_of, over, thin_store, weight_of
+from tadropedge.pyg.transforms import arc_attribute
 from tadropedge.sampling import signed
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
@@ -35,11 +48,13 @@ class TADropEdge(nn.Module):
     ``TADropEdge(score="degree", strategy="proportional", keep_ratio=0.7)`` scores the edges of a graph when it first
     sees it and remembers their keep probabilities. It takes a ``Data`` or arcs:
 
-    * ``drop(data)`` returns a shallow copy of which every attribute of arcs is thinned alike.
+    * ``drop(data)`` returns a shallow copy of which every attribute of arcs is thinned alike, ``adj_t`` too. So does a
+      ``HeteroData``, of which each relation is a graph of its own.
     * ``drop(edge_index)`` returns ``(edge_index, edge_mask)``, the kept arcs and the mask over the input's arcs, True
       for kept. Further per-arc tensors ride along: ``drop(edge_index, edge_attr)`` returns
       ``(edge_index, edge_mask, edge_attr)``. Scores that need features take ``x=``; ``edge_weight=`` enters the score,
-      and its kept part is returned after the mask.
+      and its kept part is returned after the mask. An ``EdgeIndex`` stays one.
+    * ``drop(adj_t)`` returns the sparse matrix, of any layout of torch or of torch_sparse, with the kept entries alone.
 
     ``TADropEdge()`` without a rule takes the probabilities with every call: ``drop(edge_index, edge_keep_prob, ...)``,
     or a ``Data`` with ``edge_keep_prob`` as :class:`AddKeepProbability` writes it. This is the way of mini-batches,
@@ -61,8 +76,14 @@ class TADropEdge(nn.Module):
     * ``layers=L``: ``drop(..., layer=l)`` keeps rates that run in equal steps from ``keep_prob`` or ``keep_ratio`` in
       layer 0 to ``keep_last`` (1 by default) in layer L − 1. Masks of one epoch are nested.
 
-    Coins are a pure function of (seed, epoch, the two node ids): both directions of an edge share one. (The laboratory
-    numbers edges by their place in the graph instead, so its coins are others.)
+    **Shapes** (docs/howto/shapes.md). ``weight`` names the attribute of a ``Data`` that holds edge weights: they enter
+    the score, and ``unbiased`` divides them; None looks at no weights. ``num_nodes=(S, T)`` says that arcs lead from
+    one set of nodes to another; ``x`` and ``node_id`` are pairs then. ``relations`` names those of a ``HeteroData``
+    that are thinned, each together with its reverse ``rev_…``; others are not touched.
+
+    Coins are a pure function of (seed, epoch, the two node ids), in a ``HeteroData`` also of the relation. With
+    ``coins="pair"`` both directions of an edge share one; with ``"arc"`` each has its own, by the same probability.
+    (The laboratory numbers edges by their place in the graph instead, so its coins are others.)
 
     **The epoch** is a buffer, saved in the ``state_dict``. With ``advance="call"`` every call in training mode
     draws with the current epoch and then adds one, so each call, and each layer that calls, sees a new subgraph.
@@ -105,6 +126,9 @@ class TADropEdge(nn.Module):
         exact: bool = False,
         layers: int | None = None,
         keep_last: float | None = None,
+        coins: str = "pair",
+        weight: str | None = WEIGHT,
+        relations: Sequence[str | Sequence[str]] | None = None,
         cache_dir: str | Path | None = None,
         **settings: Any,
     ) -> None:
@@ -125,6 +149,9 @@ class TADropEdge(nn.Module):
             exact=exact,
             layers=layers,
             keep_last=keep_last,
+            coins=coins,
+            weight=weight,
+            relations=relations,
             cache_dir=cache_dir,
             settings=settings,
         )
@@ -151,24 +178,27 @@ connected=True)
 
     def forward(
         self,
-        edge_index: Tensor | Data,
+        edge_index: Any,
         *edge_attr: Tensor | None,
         edge_keep_prob: Tensor | None = None,
-        node_id: Tensor | None = None,
-        x: Tensor | None = None,
-        num_nodes: int | None = None,
+        node_id: Any = None,
+        x: Any = None,
+        num_nodes: int | tuple[int, int] | None = None,
         edge_weight: Tensor | None = None,
         layer: int | None = None,
     ) -> Any:
-        """Return a thinned ``Data``, or the kept arcs, the mask, and what of the tensors belongs to the kept arcs."""
+        """Return a thinned ``Data`` or matrix, or the kept arcs, the mask, and what of the tensors belongs to them."""
         if isinstance(edge_index, BaseData):
             beside = (*edge_attr, edge_keep_prob, x, num_nodes, edge_weight)
             if any(value is not None for value in beside):
                 raise TadropedgeError("edge_index is a Data, which brings all of its tensors: give drop(data) alone")
-            return self._thinned(check_data(edge_index), node_id, layer)
-        check_arcs(edge_index)
+            return self._thinned(check_shape(edge_index), node_id, layer)
         if self.dropping.strategy is None and edge_keep_prob is None and edge_attr:
             edge_keep_prob, *edge_attr = edge_attr  # type: ignore[assignment]
+        arcs = read_arcs(self.dropping, edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        if is_adjacency(edge_index):
+            return self._thinned_matrix(edge_index, arcs, edge_attr, edge_keep_prob, layer)
+        check_arcs(edge_index)
         weighs = self.dropping.unbiased or edge_weight is not None
         if not self.training:
             everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
@@ -179,40 +209,41 @@ connected=True)
                 raise TadropedgeError(
                     f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
                 )
-        arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
-        weights = (_over(_ones(edge_index) if edge_weight is None else edge_weight, prob, mask),) if weighs else ()
+        weights = (over(_ones(edge_index) if edge_weight is None else edge_weight, prob, mask),) if weighs else ()
         kept = (None if values is None else values[mask] for values in edge_attr)
-        return (edge_index[:, mask], mask, *weights, *kept)
+        return (kept_arcs(edge_index, mask, paired=is_paired(self.dropping)), mask, *weights, *kept)
 
     def mask(
         self,
-        edge_index: Tensor,
+        edge_index: Any,
         edge_keep_prob: Tensor | None = None,
-        node_id: Tensor | None = None,
+        node_id: Any = None,
         *,
-        x: Tensor | None = None,
-        num_nodes: int | None = None,
+        x: Any = None,
+        num_nodes: int | tuple[int, int] | None = None,
         edge_weight: Tensor | None = None,
         layer: int | None = None,
     ) -> Tensor:
-        """The mask of kept arcs, bool ``[A]``; all True in ``eval()``."""
-        check_arcs(edge_index)
+        """The mask of kept arcs, or of the kept entries of a sparse matrix, bool ``[A]``; all True in ``eval()``."""
+        arcs = read_arcs(self.dropping, edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        check_arcs(arcs.edge_index)
         if not self.training:
-            return torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
-        arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+            return torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
         return self._draw(arcs, edge_keep_prob, layer)[0]
 
     def probabilities(
         self,
-        edge_index: Tensor | Data,
+        edge_index: Any,
         *,
-        x: Tensor | None = None,
-        num_nodes: int | None = None,
+        x: Any = None,
+        num_nodes: int | tuple[int, int] | None = None,
         edge_weight: Tensor | None = None,
         layer: int | None = None,
-    ) -> Tensor:
+    ) -> Any:
         """The keep probability of each arc by the rule of this module, float64 ``[A]``; self-loops have 1.
+
+        Those of a ``HeteroData`` are a dictionary, by relation.
 
         >>> edge_index = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 0, 2]])
         >>> TADropEdge(keep_prob=0.25).probabilities(edge_index).tolist()
@@ -220,32 +251,99 @@ connected=True)
         """
         if self.dropping.strategy is None:
             raise TadropedgeError("this TADropEdge has no rule: edge_index has no probabilities but those you give")
-        arcs = Arcs(edge_index=edge_index, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        if isinstance(edge_index, HeteroData):
+            data, names = check_shape(edge_index), relations_of(edge_index, self.dropping.relations)
+            return {name: self._arc_prob(self._arcs_of_side(side_of(data, name)), layer) for name in names}
         if isinstance(edge_index, BaseData):
-            arcs = _arcs_of(check_data(edge_index), None, self.dropping.column)
-        arcs.check()
-        return self._plan(arcs).arc_prob(self._layer(layer))
+            data = check_shape(edge_index)
+            return self._arc_prob(self._arcs_of(data, links_of(data._store), None), layer)
+        arcs = read_arcs(self.dropping, edge_index, node_id=None, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        return self._arc_prob(arcs, layer)
 
     # -- how ------------------------------------------------------------------------------------------
 
-    def _thinned(self, data: Data, node_id: Tensor | None, layer: int | None) -> Data:
+    def _thinned(self, data: Any, node_id: Any, layer: int | None) -> Any:
         """A shallow copy of ``data`` that holds the kept arcs alone."""
         if not self.training:
             return data
-        arcs = _arcs_of(data, node_id, self.dropping.column)
-        given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
-        mask, prob = self._draw(arcs, given, layer)
-        thin = data.edge_subgraph(mask)
-        if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
+        if isinstance(data, HeteroData):
+            return self._thinned_relations(data, node_id, layer)
+        links = links_of(data._store)
+        arcs = self._arcs_of(data, links, node_id)
+        mask, prob = self._draw(arcs, self._given(data), layer)
+        thin = copy.copy(data)
+        for key, value in self._kept(data._store, links, mask, prob).items():
+            thin[key] = value
+        if not {"num_nodes", "adj_t"} & set(data.keys()) and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
-        if self.dropping.unbiased:
-            weight = _ones(arcs.edge_index) if arcs.edge_weight is None else arcs.edge_weight
-            thin.edge_weight = _over(weight, prob, mask)
-            if getattr(data, "edge_shift", None) is not None:
-                thin.edge_shift = _over(data.edge_shift, prob, mask)
         return thin
 
-    def _draw(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _thinned_relations(self, data: HeteroData, node_id: object, layer: int | None) -> HeteroData:
+        """The same for a graph of many relations, all by the coins of one epoch."""
+        if node_id is not None:
+            raise TadropedgeError("node_id is of one kind of nodes: write it as n_id into each kind of a HeteroData")
+        sides = [side_of(data, name) for name in relations_of(data, self.dropping.relations)]
+        self._check_caller()
+        thin, epoch = copy.copy(data), self._taken_epoch()
+        for side in sides:
+            mask, prob = self._draw(self._arcs_of_side(side), self._given(side.store), layer, epoch)
+            for key, value in self._kept(side.store, side.links, mask, prob).items():
+                thin[side.relation][key] = value
+        return thin
+
+    def _thinned_matrix(
+        self, matrix: Any, arcs: Arcs, others: Sequence[object], edge_keep_prob: Tensor | None, layer: int | None
+    ) -> Any:
+        """The kept entries of a sparse matrix, in its layout."""
+        if any(value is not None for value in others):
+            raise TadropedgeError("a sparse matrix has values and no edge attributes: give drop(adj_t), or a Data")
+        if not self.training:
+            return matrix
+        mask, prob = self._draw(arcs, edge_keep_prob, layer)
+        return thinned_input(self.dropping, matrix, mask, prob)
+
+    def _kept(self, store: Any, links: Links, mask: Tensor, prob: Tensor | None) -> dict[str, Any]:
+        return thin_store(store, links, mask, paired=is_paired(self.dropping), prob=prob, weight=self.dropping.weight)
+
+    def _given(self, store: Any) -> Tensor | None:
+        """The probabilities that ride along, where no rule makes them."""
+        return None if self.dropping.strategy is not None else getattr(store, "edge_keep_prob", None)
+
+    def _arcs_of(self, data: Data, links: Links, node_id: Tensor | None) -> Arcs:
+        """The arcs of a ``Data``; a mini-batch of PyG's loaders names its nodes by ``n_id``."""
+        column, two = self.dropping.column, isinstance(links.num_nodes, tuple)
+        return Arcs(
+            edge_index=links.edge_index,
+            node_id=getattr(data, "n_id", None) if node_id is None and not two else node_id,
+            x=None if two else getattr(data, "x", None),
+            num_nodes=links.num_nodes if two or "adj_t" in data else data.num_nodes,
+            edge_weight=weight_of(data._store, links, self.dropping.weight),
+            column=None if column is None else arc_attribute(data, column),
+            ordered=self.dropping.coins == "arc",
+        )
+
+    def _arcs_of_side(self, side: Side) -> Arcs:
+        """The arcs of a relation, with coins of its own."""
+        column = self.dropping.column
+        return Arcs(
+            edge_index=side.edge_index,
+            node_id=side.node_id,
+            x=side.x,
+            num_nodes=side.num_nodes,
+            edge_weight=weight_of(side.store, side.links, self.dropping.weight, side.called),
+            column=None if column is None else arc_attribute(side.store, column),
+            ordered=self.dropping.coins == "arc",
+            relation=relation_number(side.relation),
+        )
+
+    def _arc_prob(self, arcs: Arcs, layer: int | None) -> Tensor:
+        arcs.check()
+        return self._plan(arcs).arc_prob(self._layer(layer))
+
+    def _draw(
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
         check_source(self.dropping, edge_keep_prob)
         arcs.check()
@@ -259,15 +357,17 @@ connected=True)
                     "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) "
                     "returns those of a rule; connected and exact depend on values"
                 )
-            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, number)
+            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, number, epoch)
             return drawn
         assert edge_keep_prob is not None
         self._check_values(arcs, edge_keep_prob)
-        mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch())
+        mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch() if epoch is None else epoch)
         return mask, edge_keep_prob if self.dropping.unbiased else None
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def _draw_planned(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int) -> tuple[Tensor, Tensor | None]:
+    def _draw_planned(
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int, epoch: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
         """The same by pairs of nodes, for a graph whose plan is found or made."""
         recorded = arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
         if not recorded:
@@ -276,10 +376,15 @@ connected=True)
             if edge_keep_prob is not None:
                 check_probability("edge_keep_prob", edge_keep_prob)
         plan = self._plan(arcs)
+        if arcs.by_arc:
+            prob = plan.arc_prob(layer)
+            at = self._taken_epoch() if epoch is None else epoch
+            return toss_arcs(arcs, prob, self.seed, at), prob if self.dropping.unbiased else None
         rows = plan.given(edge_keep_prob, look=not recorded) if plan.rows is None else plan.rows  # type: ignore[arg-type]
         words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
         exact = self.dropping.exact
-        mask = plan.mask(rows, words, self.seed, self._taken_epoch(), layer=layer, exact=exact, fixed=recorded)
+        at = self._taken_epoch() if epoch is None else epoch
+        mask = plan.mask(rows, words, self.seed, at, layer=layer, exact=exact, fixed=recorded)
         return mask, plan.arc_prob(layer) if self.dropping.unbiased else None
 
     def _plan(self, arcs: Arcs) -> DropPlan:
@@ -373,25 +478,5 @@ connected=True)
         super().__setstate__(known | state)  # type: ignore[no-untyped-call]
 
 
-def _arcs_of(data: Data, node_id: Tensor | None, column: str | None) -> Arcs:
-    """The arcs of a ``Data``; a mini-batch of PyG's loaders names its nodes by ``n_id``."""
-    return Arcs(
-        edge_index=data.edge_index,
-        node_id=getattr(data, "n_id", None) if node_id is None else node_id,
-        x=getattr(data, "x", None),
-        num_nodes=data.num_nodes,
-        edge_weight=getattr(data, "edge_weight", None),
-        column=None if column is None else arc_attribute(data, column),
-    )
-
-
 def _ones(edge_index: Tensor) -> Tensor:
     return torch.ones(edge_index.shape[1], device=edge_index.device)
-
-
-def _over(values: Tensor, prob: Tensor | None, mask: Tensor) -> Tensor:
-    """The kept values, divided by their keep probability where there is one: ``[A', ...]``."""
-    if prob is None:
-        return values[mask]
-    kept = values[mask] if values.is_floating_point() else values[mask].to(torch.get_default_dtype())
-    return kept / prob[mask].to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))

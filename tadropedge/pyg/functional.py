@@ -10,8 +10,10 @@ from torch import Tensor
 
 from tadropedge.checks import as_integer, check_device, check_flag, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.pyg.adjacency import entries, is_adjacency, kept_arcs, known_size, matrix_size, plain_arcs, thinned
 from tadropedge.pyg.dropping import Dropping
 from tadropedge.pyg.plans import Arcs, DropPlan
+from tadropedge.pyg.shapes import over
 from tadropedge.sampling import key_tensor, signed, toss
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
@@ -36,19 +38,23 @@ def ta_dropout_edge(
     seed: int = 0,
     epoch: int = 0,
     training: bool = True,
-    node_id: Tensor | None = None,
-    x: Tensor | None = None,
-    num_nodes: int | None = None,
+    node_id: Tensor | tuple[Tensor | None, Tensor | None] | None = None,
+    x: Tensor | tuple[Tensor | None, Tensor | None] | None = None,
+    num_nodes: int | tuple[int, int] | None = None,
     edge_weight: Tensor | None = None,
+    coins: str = "pair",
     cache_dir: str | Path | None = None,
     **settings: Any,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Any, Tensor]:
     """Drop edges by importance: the kept arcs ``[2, A']`` and the mask ``[A]`` over the arcs of ``edge_index``.
 
     The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
     arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls and also has
     ``unbiased`` and ``layers``; this function computes them each time. Give either ``edge_keep_prob [A]``, or a rule: a
     ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
+
+    An ``EdgeIndex`` stays one. A sparse matrix ``adj_t`` takes the place of the arcs, thinned in the same layout, and
+    the mask is over its entries. ``num_nodes=(S, T)`` says that arcs lead from one set of nodes to another.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
     >>> thin, edge_mask = ta_dropout_edge(edge_index, score="degree", strategy="proportional", keep_ratio=0.75, epoch=2)
@@ -70,26 +76,61 @@ def ta_dropout_edge(
         sensitivity=sensitivity,
         connected=connected,
         exact=exact,
+        coins=coins,
         cache_dir=cache_dir,
         settings=settings,
     )
-    arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+    arcs = read_arcs(dropping, edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
     arcs.check()
     words = signed(check_seed(seed, signed=True) % 2**64), _epoch(epoch)
     if not check_flag("training", training):
-        return edge_index, torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+        return edge_index, torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
     check_source(dropping, edge_keep_prob)
     if edge_keep_prob is not None:
-        check_probability("edge_keep_prob", check_keep_prob(edge_index, edge_keep_prob))
+        check_probability("edge_keep_prob", check_keep_prob(arcs.edge_index, edge_keep_prob))
     arcs.check_ids()
-    at = tuple(torch.tensor(word, device=edge_index.device) for word in words)
+    at = tuple(torch.tensor(word, device=arcs.edge_index.device) for word in words)
     if is_plain(dropping):
         mask = toss_arcs(arcs, edge_keep_prob, *at)  # type: ignore[arg-type]
     else:
         plan = DropPlan.of(dropping, arcs)
-        rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
-        mask = plan.mask(rows, arcs.words(plan.graph.pairs), *at, exact=dropping.exact)
-    return edge_index[:, mask], mask
+        if arcs.by_arc:
+            mask = toss_arcs(arcs, plan.arc_prob(), *at)
+        else:
+            rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
+            mask = plan.mask(rows, arcs.words(plan.graph.pairs), *at, exact=dropping.exact)
+    return thinned_input(dropping, edge_index, mask), mask
+
+
+def read_arcs(
+    dropping: Dropping, edge_index: Any, *, node_id: Any, x: Any, num_nodes: Any, edge_weight: Tensor | None
+) -> Arcs:
+    """The arcs of a tensor ``[2, A]``, of an ``EdgeIndex`` or of a sparse matrix, whose values are edge weights."""
+    ordered = dropping.coins == "arc"
+    if not is_adjacency(edge_index):
+        arcs, size = plain_arcs(edge_index), known_size(edge_index, num_nodes)
+        return Arcs(edge_index=arcs, node_id=node_id, x=x, num_nodes=size, edge_weight=edge_weight, ordered=ordered)
+    if edge_weight is not None:
+        raise TadropedgeError("the values of a sparse matrix are its edge weights: leave edge_weight= out")
+    found = entries(edge_index, "edge_index")
+    weight = None if dropping.weight is None else found.weight
+    size = matrix_size(found, num_nodes)
+    return Arcs(edge_index=found.edge_index, node_id=node_id, x=x, num_nodes=size, edge_weight=weight, ordered=ordered)
+
+
+def thinned_input(dropping: Dropping, edge_index: Any, mask: Tensor, prob: Tensor | None = None) -> Any:
+    """What :func:`read_arcs` has read, with the arcs in ``mask`` alone; values of a matrix are divided by ``prob``."""
+    if not is_adjacency(edge_index):
+        return kept_arcs(edge_index, mask, paired=is_paired(dropping))
+    values = entries(edge_index).values
+    if values is None and prob is not None:
+        values = torch.ones(mask.shape[0], device=mask.device)
+    return thinned(edge_index, mask, None if values is None else over(values, prob, mask))
+
+
+def is_paired(dropping: Dropping) -> bool:
+    """Whether both arcs of an edge surely have one fate: given probabilities may differ between them."""
+    return dropping.coins == "pair" and not is_plain(dropping)
 
 
 def is_plain(dropping: Dropping) -> bool:

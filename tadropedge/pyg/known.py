@@ -8,10 +8,9 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
-from torch import Tensor
+from torch import Tensor, strided
 from torch import device as Device
 from torch import dtype as Dtype
-from torch import strided
 
 T = TypeVar("T")
 KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled

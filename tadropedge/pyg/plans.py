@@ -54,9 +54,8 @@ class Arcs:
     def check(self) -> None:
         """Refuse what is no graph, or lies on several devices; values are not looked at."""
         check_arcs(self.edge_index)
-        if self.sizes is not None:
-            check_sides("node_id", self.node_id)
-            check_sides("x", self.x)
+        for name, value in (("node_id", self.node_id), ("x", self.x)):
+            check_sides(name, value, two=self.sizes is not None)
         for name, ids in self._ids():
             if check_whole(name, ids).dim() != 1:
                 raise TadropedgeError(f"{name} must be one number for each node, got shape {list(ids.shape)}")
@@ -138,6 +137,11 @@ class Arcs:
         return self.count if plain else (self.sizes or self.count, self.ordered, self.relation)
 
     @property
+    def by_arc(self) -> bool:
+        """Whether the two arcs of an edge have a coin each."""
+        return self.ordered and self.sizes is None
+
+    @property
     def placed(self) -> Tensor:
         """The arcs as those of one graph: the targets of a relation between two sets come after its sources."""
         return self.edge_index if self.sizes is None else self.edge_index + self._start
@@ -164,12 +168,14 @@ class Arcs:
         return node_pair_words(torch.stack(ends), ordered=True, relation=self.relation)
 
 
-def check_sides(name: str, value: object) -> None:
-    """Refuse what does not say something for each of two sets of nodes."""
-    if value is not None and not (isinstance(value, tuple) and len(value) == 2):
+def check_sides(name: str, value: object, two: bool) -> None:
+    """Refuse what does not say something for each of two sets of nodes, or says it where there is one."""
+    if two and value is not None and not (isinstance(value, tuple) and len(value) == 2):
         raise TadropedgeError(
             f"{name} must be a pair (of sources, of targets) where num_nodes is one, got {show(value)}"
         )
+    if not two and isinstance(value, tuple):
+        raise TadropedgeError(f"{name} is a pair, as between two sets of nodes: give num_nodes=(sources, targets), too")
 
 
 def check_arcs(edge_index: object) -> None:
