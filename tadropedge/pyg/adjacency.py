@@ -94,11 +94,15 @@ def thinned(adj_t: Any, mask: Tensor, values: Tensor | None) -> Any:
     if adj_t.layout is torch.sparse_coo:
         # Whether a matrix lists an entry twice can only become better, and need not be looked at again.
         whole = True if adj_t.is_coalesced() else None
-        return torch.sparse_coo_tensor(adj_t._indices()[:, mask], values, adj_t.shape, is_coalesced=whole)
+        return torch.sparse_coo_tensor(
+            adj_t._indices()[:, mask], values, adj_t.shape, is_coalesced=whole, check_invariants=False
+        )
     starts, others = _compressed(adj_t)
     before = torch.cat((mask.new_zeros(1, dtype=torch.int64), mask.cumsum(0)))  # kept entries before each entry
     starts = before[starts.to(torch.int64)].to(starts.dtype)
-    return torch.sparse_compressed_tensor(starts, others[mask], values, adj_t.shape, layout=adj_t.layout)
+    return torch.sparse_compressed_tensor(
+        starts, others[mask], values, adj_t.shape, layout=adj_t.layout, check_invariants=False
+    )
 
 
 def _compressed(adj_t: Tensor) -> tuple[Tensor, Tensor]:

@@ -173,13 +173,14 @@ def per_arc(store: Any, key: str, value: Any, arcs: int) -> bool:
         return bool(store.is_edge_attr(key))
     if not isinstance(value, Tensor | np.ndarray | list | tuple) or (hasattr(value, "ndim") and value.ndim == 0):
         return False  # PyG does not count the entries of every matrix
-    many = (
-        len(value) if isinstance(value, list | tuple) else value.shape[store._parent().__cat_dim__(key, value, store)]
-    )
+    axis = store._parent().__cat_dim__(key, value, store)
+    if not isinstance(axis, int):  # another matrix
+        return False
+    many = len(value) if isinstance(value, list | tuple) else value.shape[axis]
     if many != arcs and key in PER_ARC:
         raise TadropedgeError(
             f"{key} has {many} rows, but adj_t has {arcs} entries: ToSparseTensor adds up repeated arcs, so apply "
-            "data.coalesce() before it"
+            "RemoveDuplicatedEdges before it"
         )
     nodes = getattr(store, "num_nodes", None)
     return many == arcs and (many != nodes or "edge" in key)

@@ -68,7 +68,7 @@ def _view(store: Any, links: Links, arcs: Tensor, nodes: Any, weight: Tensor | N
     for key, value in store.items():
         per_arc(store, key, value, links.edge_index.shape[1])  # refuses rows that are not those of the arcs
     view = Data(**{key: value for key, value in store.items() if key not in ("edge_index", "adj_t", WEIGHT)})
-    view.edge_index, view.num_nodes = arcs, nodes
+    view.edge_index, view.num_nodes = arcs, nodes or 1  # a relation without nodes has no arcs either
     if weight is not None:
         view.edge_weight = weight
     return view
