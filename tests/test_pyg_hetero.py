@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-import torch_geometric.transforms as T
+from torch_geometric import transforms
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GATConv, HeteroConv, SAGEConv, to_hetero
@@ -106,7 +106,7 @@ def test_relations_have_coins_of_their_own():
 
 @pytest.mark.parametrize("options", [{}, {"coins": "arc"}, {"exact": True}])
 def test_an_edge_has_one_fate_from_both_sides(options):
-    data = T.ToUndirected()(library())
+    data = transforms.ToUndirected()(library())
     assert REVERSE in data.edge_types
     order = torch.randperm(data[REVERSE].num_edges, generator=torch.Generator().manual_seed(1))
     for key in ("edge_index", "edge_attr", "edge_weight"):  # however its arcs are listed
@@ -127,8 +127,8 @@ def test_an_edge_has_one_fate_from_both_sides(options):
 
 
 def test_given_probabilities_and_transforms():
-    data = T.ToUndirected()(library())
-    rule = T.Compose([AddScore("degree"), AddKeepProbability("proportional", keep_ratio=0.5)])
+    data = transforms.ToUndirected()(library())
+    rule = transforms.Compose([AddScore("degree"), AddKeepProbability("proportional", keep_ratio=0.5)])
     scored = rule(data)
     prob = TADropEdge(**RULE).probabilities(data)
     for name in data.edge_types:
@@ -143,8 +143,8 @@ def test_given_probabilities_and_transforms():
 
 
 def test_matrices_in_relations():
-    data = T.ToUndirected()(library())
-    sparse = T.ToSparseTensor(layout=torch.sparse_csr)(copy.copy(data))
+    data = transforms.ToUndirected()(library())
+    sparse = transforms.ToSparseTensor(layout=torch.sparse_csr)(copy.copy(data))
     thin, plain = TADropEdge(seed=2, **RULE)(sparse), TADropEdge(seed=2, **RULE)(data)
     for name, nodes in ((WRITES, (8, 6)), (REVERSE, (6, 8)), (CITES, (8, 8))):
         kept = plain[name]
@@ -171,7 +171,7 @@ def test_unbiased_relations():
 
 
 def test_relations_by_name():
-    data = T.ToUndirected()(library())
+    data = transforms.ToUndirected()(library())
     for names in (["writes"], [WRITES], [list(WRITES)], ["rev_writes"]):  # a reverse goes along
         thin = TADropEdge(keep_prob=0.0, relations=names)(data)
         assert (thin[WRITES].num_edges, thin[REVERSE].num_edges, thin[CITES].num_edges) == (0, 0, 56)
@@ -200,7 +200,7 @@ def test_what_is_missing_or_empty():
 
 
 def test_mini_batches_see_one_subgraph():
-    data = T.ToUndirected()(library())
+    data = transforms.ToUndirected()(library())
     scored = AddKeepProbability("proportional", keep_ratio=0.5)(AddScore("degree")(data))
     drop = TADropEdge(seed=4, advance="manual")
     whole = drop(scored)
@@ -245,7 +245,7 @@ def test_features_of_two_widths():
 
 
 def test_a_layer_of_many_relations(device):
-    data = T.ToUndirected()(library()).to(device)
+    data = transforms.ToUndirected()(library()).to(device)
     convs = {WRITES: SAGEConv((3, 5), 4), REVERSE: SAGEConv((5, 3), 4), CITES: GATConv(5, 4, add_self_loops=False)}
     model = HeteroConv(convs).to(device)
     thin = TADropEdge(seed=1, **RULE).to(device)(data)
@@ -254,7 +254,7 @@ def test_a_layer_of_many_relations(device):
     assert {kind: tuple(each.shape) for kind, each in out.items()} == {"author": (6, 4), "paper": (8, 4)}
     assert all(bool(each.grad.isfinite().all()) for each in model.parameters() if each.grad is not None)
     # Weights beside the matrix enter the score, and not this layer.
-    sparse = T.ToSparseTensor(layout=torch.sparse_csr, attr=None)(copy.copy(data))
+    sparse = transforms.ToSparseTensor(layout=torch.sparse_csr, attr=None)(copy.copy(data))
     same = HeteroConv({name: convs[name] for name in (WRITES, REVERSE)})
     thin_sparse = TADropEdge(seed=1, **RULE).to(device)(sparse)
     by_matrix = same(thin.x_dict, {name: thin_sparse[name].adj_t for name in (WRITES, REVERSE)})
@@ -263,7 +263,7 @@ def test_a_layer_of_many_relations(device):
 
 
 def test_a_model_made_for_many_relations():
-    data = T.ToUndirected()(library())
+    data = transforms.ToUndirected()(library())
     model = to_hetero(GraphSAGE((-1, -1), 8, num_layers=2, out_channels=2), data.metadata())
     thin = TADropEdge(seed=1, **RULE)(data)
     model(thin.x_dict, thin.edge_index_dict)["paper"].sum().backward()

@@ -6,9 +6,8 @@ import warnings
 
 import pytest
 import torch
-import torch_geometric.transforms as T
 from test_pyg import make_data
-from torch_geometric import EdgeIndex
+from torch_geometric import EdgeIndex, transforms
 from torch_geometric.data import Data, TemporalData
 from torch_geometric.data.hypergraph_data import HyperGraphData
 from torch_geometric.nn import GCN2Conv, GCNConv, SAGEConv
@@ -69,7 +68,7 @@ def test_data_with_a_matrix(layout):
     """``ToSparseTensor`` sorts what it keeps beside the matrix, which is thinned along."""
     arcs, weight = directed()
     data = Data(edge_index=arcs, edge_weight=weight, edge_time=10 * arcs[0] + arcs[1], x=torch.eye(7))
-    sparse = T.ToSparseTensor(layout=layout)(copy.copy(data))
+    sparse = transforms.ToSparseTensor(layout=layout)(copy.copy(data))
     assert "edge_index" not in sparse
     thin, plain = TADropEdge(seed=1, **RULE)(sparse), TADropEdge(seed=1, **RULE)(data)
     assert torch.equal(thin.adj_t.to_dense(), dense_of(plain.edge_index, plain.edge_weight))
@@ -83,9 +82,9 @@ def test_data_with_a_matrix(layout):
 def test_scores_beside_a_matrix_are_those_of_arcs():
     arcs, weight = directed()
     plain = Data(edge_index=arcs, edge_weight=weight, num_nodes=7)
-    rule = T.Compose([AddScore("degree"), AddKeepProbability(keep_prob=0.4)])
-    first = T.ToSparseTensor(layout=torch.sparse_csr)(rule(plain))
-    after = rule(T.ToSparseTensor(layout=torch.sparse_csr)(copy.copy(plain)))
+    rule = transforms.Compose([AddScore("degree"), AddKeepProbability(keep_prob=0.4)])
+    first = transforms.ToSparseTensor(layout=torch.sparse_csr)(rule(plain))
+    after = rule(transforms.ToSparseTensor(layout=torch.sparse_csr)(copy.copy(plain)))
     assert torch.equal(after.edge_score, first.edge_score)
     assert torch.equal(after.edge_keep_prob, first.edge_keep_prob)
     assert sorted(after.keys()) == ["adj_t", "edge_keep_prob", "edge_score", "num_nodes"]
@@ -97,7 +96,7 @@ def test_scores_beside_a_matrix_are_those_of_arcs():
 
 
 def test_edge_index_beside_a_matrix():
-    data = T.ToSparseTensor(layout=torch.sparse_csr, remove_edge_index=False)(make_data())
+    data = transforms.ToSparseTensor(layout=torch.sparse_csr, remove_edge_index=False)(make_data())
     assert data.adj_t._nnz() < data.edge_index.shape[1]  # an arc is listed twice
     thin = TADropEdge(seed=3, **RULE)(data)
     assert torch.equal(thin.edge_index, data.edge_index[:, TADropEdge(seed=3, **RULE).mask(data.edge_index)])
@@ -124,7 +123,7 @@ def test_gradients_reach_the_values_of_a_matrix():
 
 def test_matrices_are_known_again():
     """One plan for a matrix, also when its values changed and changed back; other values are another graph."""
-    arcs, weight = directed()
+    arcs, _ = directed()
     drop, adj_t = TADropEdge(**RULE), matrix_of(*directed())
     before = drop.probabilities(adj_t)
     assert adjacency.entries(adj_t).edge_index is adjacency.entries(adj_t).edge_index
@@ -388,9 +387,9 @@ def test_arcs_of_layers_are_nested():
 @pytest.mark.parametrize("conv", [lambda: GCNConv(4, 4), lambda: GCN2Conv(4, 0.1), lambda: SAGEConv(4, 4)])
 def test_layers_of_pyg_take_what_is_left(conv, device):
     """The same numbers and gradients by the matrix as by arcs."""
-    data = T.RemoveDuplicatedEdges()(Data(x=make_data().x, edge_index=make_data().edge_index)).to(device)
-    data = T.RemoveSelfLoops()(data)  # to which layers add their own, but not in every shape
-    sparse = T.ToSparseTensor(layout=torch.sparse_csr)(copy.copy(data))
+    data = transforms.RemoveDuplicatedEdges()(Data(x=make_data().x, edge_index=make_data().edge_index)).to(device)
+    data = transforms.RemoveSelfLoops()(data)  # to which layers add their own, but not in every shape
+    sparse = transforms.ToSparseTensor(layout=torch.sparse_csr)(copy.copy(data))
     layer, found = conv().to(device), []
     for graph in (TADropEdge(seed=1, **RULE).to(device)(each) for each in (sparse, data)):
         arcs = graph.adj_t if "adj_t" in graph else graph.edge_index
@@ -425,7 +424,8 @@ def test_copies_and_pickles():
 
 
 ARCS, WEIGHT = directed()
-with warnings.catch_warnings(action="ignore"):
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
     MATRIX = matrix_of(ARCS, WEIGHT)
 DROP = TADropEdge(advance="manual", **RULE)
 BAD = {
