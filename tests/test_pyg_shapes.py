@@ -438,7 +438,7 @@ BAD = {
                         "weight='strenght', but data has no attribute of this name, only edge_index, num_nodes"),
     "columns of weights": (lambda: TADropEdge(**RULE, weight="edge_attr")(make_data()),
                            r"weight='edge_attr': data.edge_attr has shape \[158, 3\], expected one weight for each"),
-    "weights and matrix": (lambda: DROP(MATRIX, edge_weight=WEIGHT), "the values of a sparse matrix are its edge we"),
+    "weights and matrix": (lambda: DROP(MATRIX, edge_weight=WEIGHT), "whose values are its edge weights: leave"),
     "attributes and matrix": (lambda: DROP(MATRIX, WEIGHT), "a sparse matrix has values and no edge attributes"),
     "size and matrix": (lambda: DROP(MATRIX, num_nodes=9), "num_nodes=9, but the sparse matrix has 7 sources"),
     "sizes and matrix": (lambda: DROP(MATRIX, num_nodes=(7, 8)), "leave num_nodes out"),

@@ -23,7 +23,7 @@ COMPRESSED = (torch.sparse_csr, torch.sparse_csc)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Entries:
+class MatrixArcs:
     """The arcs of an adjacency matrix ``edge_index [2, A]``, in the order in which it stores them, and its values.
 
     ``num_nodes`` is a pair (sources, targets) where the matrix is not square.
@@ -62,7 +62,7 @@ def is_adjacency(value: object) -> bool:
     return (isinstance(value, Tensor) and value.layout is not torch.strided) or isinstance(value, SparseTensor)
 
 
-def entries(adj_t: Any, name: str = "adj_t") -> Entries:
+def entries(adj_t: Any, name: str = "adj_t") -> MatrixArcs:
     """Read an adjacency matrix as arcs.
 
     >>> found = entries(torch.tensor([[0.0, 5.0, 0.0], [0.0, 0.0, 7.0]]).to_sparse_csr())
@@ -76,7 +76,7 @@ def entries(adj_t: Any, name: str = "adj_t") -> Entries:
         _check_layout(adj_t, name)
         arcs, (targets, sources) = remembered(_arcs_of, adj_t), adj_t.shape[:2]
         values = _values(adj_t) if adj_t.requires_grad else remembered(_values, adj_t)
-    return Entries(edge_index=arcs, values=values, num_nodes=targets if targets == sources else (sources, targets))
+    return MatrixArcs(edge_index=arcs, values=values, num_nodes=targets if targets == sources else (sources, targets))
 
 
 def thinned(adj_t: Any, mask: Tensor, values: Tensor | None) -> Any:
@@ -184,7 +184,16 @@ def kept_arcs(edge_index: Tensor, mask: Tensor, *, paired: bool) -> Tensor:
     return kept
 
 
-def matrix_size(found: Entries, num_nodes: object) -> int | tuple[int, int]:
+def place_sides(edge_index: Tensor, sizes: tuple[int, int]) -> Tensor:
+    """Arcs between two sets of nodes as those of one graph, in which targets come after all sources.
+
+    >>> place_sides(torch.tensor([[0, 4], [0, 1]]), (5, 2)).tolist()
+    [[0, 4], [5, 6]]
+    """
+    return torch.stack((edge_index[0], edge_index[1] + sizes[0]))
+
+
+def matrix_size(found: MatrixArcs, num_nodes: object) -> int | tuple[int, int]:
     """The number of nodes of a matrix; ``num_nodes=(N, N)`` says that a square one is about two sets of nodes."""
     sizes = found.num_nodes if isinstance(found.num_nodes, tuple) else (found.num_nodes, found.num_nodes)
     if num_nodes is None or num_nodes == found.num_nodes:

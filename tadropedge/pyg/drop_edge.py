@@ -29,7 +29,7 @@ from tadropedge.pyg.functional import (
     thinned_input,
     toss_arcs,
 )
-from tadropedge.pyg.hetero import Side, relation_number, relations_of, side_of
+from tadropedge.pyg.hetero import Side, about, relation_number, relations_of, side_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
 from tadropedge.pyg.shapes import WEIGHT, Links, check_shape, links_of, over, thin_store, weight_of
 from tadropedge.pyg.transforms import arc_attribute
@@ -287,8 +287,10 @@ connected=True)
         self._check_caller()
         thin, epoch = copy.copy(data), self._taken_epoch()
         for side in sides:
-            mask, prob = self._draw(self._arcs_of_side(side), self._given(side.store), layer, epoch)
-            for key, value in self._kept(side.store, side.links, mask, prob).items():
+            with about(side.relation):
+                mask, prob = self._draw(self._arcs_of_side(side), self._given(side.store), layer, epoch)
+                kept = self._kept(side.store, side.links, mask, prob)
+            for key, value in kept.items():
                 thin[side.relation][key] = value
         return thin
 
@@ -317,7 +319,7 @@ connected=True)
             edge_index=links.edge_index,
             node_id=getattr(data, "n_id", None) if node_id is None and not two else node_id,
             x=None if two else getattr(data, "x", None),
-            num_nodes=links.num_nodes if two or "adj_t" in data else data.num_nodes,
+            num_nodes=data.num_nodes if links.num_nodes is None else links.num_nodes,
             edge_weight=weight_of(data._store, links, self.dropping.weight),
             column=None if column is None else arc_attribute(data, column),
             ordered=self.dropping.coins == "arc",
@@ -339,6 +341,7 @@ connected=True)
 
     def _arc_prob(self, arcs: Arcs, layer: int | None) -> Tensor:
         arcs.check()
+        arcs.check_ids()
         return self._plan(arcs).arc_prob(self._layer(layer))
 
     def _draw(

@@ -111,7 +111,9 @@ def read_arcs(
         arcs, size = plain_arcs(edge_index), known_size(edge_index, num_nodes)
         return Arcs(edge_index=arcs, node_id=node_id, x=x, num_nodes=size, edge_weight=edge_weight, ordered=ordered)
     if edge_weight is not None:
-        raise TadropedgeError("the values of a sparse matrix are its edge weights: leave edge_weight= out")
+        raise TadropedgeError(
+            "edge_index is a sparse matrix, whose values are its edge weights: leave edge_weight= out"
+        )
     found = entries(edge_index, "edge_index")
     weight = None if dropping.weight is None else found.weight
     size = matrix_size(found, num_nodes)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +65,32 @@ class Side:
     @property
     def called(self) -> str:
         """The relation as errors name it."""
-        return f"data[{', '.join(map(repr, self.relation))}]"
+        return called(self.relation)
+
+
+def called(relation: Relation) -> str:
+    """A relation as errors name it.
+
+    >>> called(("author", "writes", "paper"))
+    "data['author', 'writes', 'paper']"
+    """
+    return f"data[{', '.join(map(repr, relation))}]"
+
+
+@contextmanager
+def about(relation: Relation) -> Iterator[None]:
+    """Name the relation in whatever error is raised about it."""
+    try:
+        yield
+    except TadropedgeError as error:
+        name, said = called(relation), str(error)
+        raise TadropedgeError(said if name in said else f"{name}: {said}") from error
 
 
 def side_of(data: HeteroData, relation: Relation) -> Side:
     """Read a relation of ``data``."""
     store = data[relation]
-    links = links_of(store, f"data[{', '.join(map(repr, relation))}]")
+    links = links_of(store, called(relation))
     (source, _, target), turned = forward_name(relation)
     arcs = remembered(_turned, links.edge_index) if turned else links.edge_index
     least = links.num_nodes if isinstance(links.num_nodes, tuple) else (links.num_nodes or 0, links.num_nodes or 0)

@@ -17,6 +17,7 @@ from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import fingerprint
 from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
+from tadropedge.pyg.adjacency import place_sides
 from tadropedge.pyg.dropping import Dropping
 from tadropedge.pyg.transforms import of_pairs
 from tadropedge.sampling import (
@@ -55,7 +56,7 @@ class Arcs:
         """Refuse what is no graph, or lies on several devices; values are not looked at."""
         check_arcs(self.edge_index)
         for name, value in (("node_id", self.node_id), ("x", self.x)):
-            check_sides(name, value, two=self.sizes is not None)
+            check_sides(name, value, self.sizes)
         for name, ids in self._ids():
             if check_whole(name, ids).dim() != 1:
                 raise TadropedgeError(f"{name} must be one number for each node, got shape {list(ids.shape)}")
@@ -144,13 +145,7 @@ class Arcs:
     @property
     def placed(self) -> Tensor:
         """The arcs as those of one graph: the targets of a relation between two sets come after its sources."""
-        return self.edge_index if self.sizes is None else self.edge_index + self._start
-
-    @property
-    def _start(self) -> Tensor:
-        """The numbers ``[2, 1]`` at which sources and targets begin in :attr:`placed`."""
-        assert self.sizes is not None
-        return torch.tensor([[0], [self.sizes[0]]], device=self.edge_index.device)
+        return self.edge_index if self.sizes is None else place_sides(self.edge_index, self.sizes)
 
     @property
     def unnamed(self) -> Arcs:
@@ -162,19 +157,20 @@ class Arcs:
         if self.sizes is None:
             ids = self.node_id[pairs] if isinstance(self.node_id, Tensor) else pairs
             return node_pair_words(ids, ordered=self.ordered, relation=self.relation)
-        pairs = pairs - self._start  # pairs of a graph have the lower node first, here the source
+        sides = pairs[0], pairs[1] - self.sizes[0]  # pairs of a graph have the lower node first, here the source
         names = self.node_id if isinstance(self.node_id, tuple) else (None, None)
-        ends = [end if ids is None else ids[end] for ids, end in zip(names, pairs, strict=True)]
+        ends = [end if ids is None else ids[end] for ids, end in zip(names, sides, strict=True)]
         return node_pair_words(torch.stack(ends), ordered=True, relation=self.relation)
 
 
-def check_sides(name: str, value: object, two: bool) -> None:
+def check_sides(name: str, value: object, sizes: tuple[int, int] | None) -> None:
     """Refuse what does not say something for each of two sets of nodes, or says it where there is one."""
-    if two and value is not None and not (isinstance(value, tuple) and len(value) == 2):
+    if sizes is not None and value is not None and not (isinstance(value, tuple) and len(value) == 2):
         raise TadropedgeError(
-            f"{name} must be a pair (of sources, of targets) where num_nodes is one, got {show(value)}"
+            f"{name} must be a pair, as num_nodes or edge_index says ({sizes[0]} sources, {sizes[1]} targets), got "
+            f"{show(value)}"
         )
-    if not two and isinstance(value, tuple):
+    if sizes is None and isinstance(value, tuple):
         raise TadropedgeError(f"{name} is a pair, as between two sets of nodes: give num_nodes=(sources, targets), too")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.data import BaseData
 from torch_geometric.data.hypergraph_data import HyperGraphData
@@ -49,7 +50,7 @@ def check_shape(data: object) -> BaseData:
     >>> check_shape(Data(x=torch.ones(3, 1)))
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: expected a homogeneous torch_geometric Data with an edge_index or adj_t, or a \
-HeteroData with relations, got Data(x=[3, 1])
+HeteroData with relations, got Data Data(x=[3, 1])
     """
     kind = "HyperGraphData" if isinstance(data, HyperGraphData) else type(data).__name__
     if isinstance(data, BaseData) and kind in AROUND:
@@ -72,7 +73,7 @@ def has_arcs(store: Any) -> bool:
 
 def is_simple(data: BaseData) -> bool:
     """Whether ``data`` has one kind of nodes and a plain ``edge_index`` alone."""
-    return not isinstance(data, HeteroData) and "adj_t" not in data and type(data.edge_index) is Tensor
+    return not isinstance(data, HeteroData) and "adj_t" not in data and not isinstance(data.edge_index, EdgeIndex)
 
 
 def links_of(store: Any, called: str = "data") -> Links:

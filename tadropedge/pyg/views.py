@@ -7,15 +7,15 @@ copied back as it is.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from tadropedge.errors import TadropedgeError
-from tadropedge.pyg.hetero import Side, joined, relations_of, side_of
+from tadropedge.pyg.adjacency import place_sides
+from tadropedge.pyg.hetero import Side, about, joined, relations_of, side_of
 from tadropedge.pyg.shapes import WEIGHT, Links, is_simple, links_of, per_arc, weight_of
 
 
@@ -29,35 +29,39 @@ def transformed(
     if is_simple(data) and weight == WEIGHT:
         return transform(data)
     out = copy.copy(data)
-    for into, view in views(data, out, weight, score):
-        for key, value in transform(copy.copy(view)):
-            if key != "num_nodes" and (key not in view or value is not view[key]):
-                into[key] = value
+    if isinstance(data, HeteroData):
+        for relation in relations_of(data, None):
+            with about(relation):
+                view = _of_relation(side_of(data, relation), weight, score)
+                _write(out[relation], view, transform(view))
+        return out
+    view = _of_data(data, weight)
+    _write(out, view, transform(view))
     return out
 
 
-def views(data: Any, out: Any, weight: str | None, score: str | None) -> Iterator[tuple[Any, Data]]:
-    """Each store of ``out``, the copy of ``data``, with the view of what ``data`` holds there."""
-    if isinstance(data, HeteroData):
-        for relation in relations_of(data, None):
-            side = side_of(data, relation)
-            yield out[relation], _of_relation(side, weight_of(side.store, side.links, weight, side.called), score)
-        return
+def _write(into: Any, view: Data, done: Data) -> None:
+    """Copy what a transform has added to a view."""
+    for key, value in done:
+        if key != "num_nodes" and (key not in view or value is not view[key]):
+            into[key] = value
+
+
+def _of_data(data: Data, weight: str | None) -> Data:
     links, store = links_of(data._store), data._store
     given = weight_of(store, links, weight)
     if isinstance(links.num_nodes, tuple):
-        start = torch.tensor([[0], [links.num_nodes[0]]], device=links.edge_index.device)
-        yield out, _view(store, links, links.edge_index + start, sum(links.num_nodes), given)
-        return
-    nodes = links.num_nodes if "adj_t" in data else data.num_nodes
-    yield out, _view(store, links, links.edge_index, nodes, given)
+        arcs = place_sides(links.edge_index, links.num_nodes)
+        return _view(store, links, arcs, sum(links.num_nodes), given)
+    nodes = data.num_nodes if links.num_nodes is None else links.num_nodes
+    return _view(store, links, links.edge_index, nodes, given)
 
 
-def _of_relation(side: Side, weight: Tensor | None, score: str | None) -> Data:
+def _of_relation(side: Side, weight: str | None, score: str | None) -> Data:
     sizes, arcs, nodes = side.num_nodes, side.edge_index, side.num_nodes
     if isinstance(sizes, tuple):
-        arcs, nodes = arcs + torch.tensor([[0], [sizes[0]]], device=arcs.device), sum(sizes)
-    view = _view(side.store, side.links, arcs, nodes, weight)
+        arcs, nodes = place_sides(arcs, sizes), sum(sizes)
+    view = _view(side.store, side.links, arcs, nodes, weight_of(side.store, side.links, weight, side.called))
     if score is not None:
         view.x = joined(side.x or (None, None), score) if isinstance(sizes, tuple) else side.x
     return view
