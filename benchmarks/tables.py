@@ -61,6 +61,18 @@ def sampling() -> str:
     return page(("graph", "edges", "device", "ours", "PyG", "ratio"), rows, (0, 2), map(from_docs, files))
 
 
+def pyg() -> str:
+    """One call of the module and one of PyG's function, CPU and GPU."""
+    files = present("pyg-cpu.json", "pyg-cuda.json")
+    if not files:
+        return NOTHING_YET
+    ours = ("{given_milliseconds:.2f} ms", "{rule_milliseconds:.2f} ms", "{data_milliseconds:.2f} ms")
+    theirs = ("{pyg_milliseconds:.2f} ms", "{pyg_undirected_milliseconds:.2f} ms", "{times_faster:.1f} ×")
+    rows = [row for name in files for row in body(name, "{graph}", "{edges:,}", "{device}", *ours, *theirs)]
+    columns = ("graph", "edges", "device", "given", "rule", "`Data`", "PyG", "PyG, undirected", "ratio")
+    return page(columns, rows, (0, 2), map(from_docs, files))
+
+
 def accuracy() -> str:
     """Weights against a dense solution."""
     columns = ("dataset", "Laplacian", "q", "largest error", "Spearman", "ties at zero", "ours", "dense")
@@ -556,6 +568,7 @@ PLACES = {
         "startup": startup,
         "large": large,
     },
+    "docs/pyg.md": {"pyg": pyg},
     "docs/scores.md": {"noise": noise},
     "docs/method.md": {"accuracy": accuracy, "unbiased": unbiased},
     "docs/sparsify.md": {"sparsify": sparsifiers},

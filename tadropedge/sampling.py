@@ -48,6 +48,7 @@ FIRST = 0xBF58476D1CE4E5B9
 SECOND = 0x94D049BB133111EB
 COIN_BYTES = 17  # a word, a probability and the answer
 BLOCK = 2**17  # coins that are tossed together on a CPU: they stay in its cache
+CACHED = 2**20  # coins whose memory is at hand again in the next epoch, so that blocks gain nothing
 ORDER_BYTES = 40  # the same where edges are put in order
 FOREST_BYTES = 80  # the same for an edge or a node where forests grow
 STREAMS = {"multiplier": 1, "offset": 2}
@@ -194,6 +195,39 @@ def _toss(words: Tensor, multiplier: int | Tensor, offset: int | Tensor, prob: T
     return coins < (prob - 0.5) * 2.0**53
 
 
+def thresholds(prob: Tensor) -> Tensor:
+    """Probabilities as int64: the coin of an edge, 53 bits with a sign, keeps it where it is below.
+
+    >>> thresholds(torch.tensor([0.0, 0.5, 1.0])).tolist() == [-(2**52), 0, 2**52]
+    True
+    """
+    return ((prob.to(torch.float64) - 0.5) * 2.0**53).ceil().to(torch.int64)
+
+
+def toss_below(words: Tensor, below: Tensor, seed: int, epoch: int) -> Tensor:
+    """:func:`toss` on a CPU with what does not change between epochs computed before: :func:`thresholds`, both ``[M]``.
+
+    >>> prob = torch.tensor([0.0, 0.5, 0.5, 1.0])
+    >>> toss_below(pair_words(4, prob.device), thresholds(prob), seed=0, epoch=3).tolist()
+    [False, False, True, True]
+    """
+    multiplier, number = key(seed, epoch)
+    offset = torch.tensor(number, device=words.device)
+    if words.shape[0] <= CACHED:
+        coins = torch.add(offset, words, alpha=multiplier)
+        coins >>= 11
+        return coins < below
+    kept = torch.empty(words.shape[0], dtype=torch.bool, device=words.device)
+    coins = words.new_empty(BLOCK)
+    for begin in range(0, words.shape[0], BLOCK):
+        part = slice(begin, begin + BLOCK)
+        here = coins[: min(BLOCK, words.shape[0] - begin)]
+        torch.add(offset, words[part], alpha=multiplier, out=here)
+        here >>= 11
+        torch.lt(here, below[part], out=kept[part])
+    return kept
+
+
 def toss_seeds(
     words: Tensor, seeds: Tensor, epoch: Tensor, prob: Tensor, stream: int = 0, *, numbered: bool = False
 ) -> Tensor:
@@ -227,8 +261,13 @@ def fused(x: Tensor) -> bool:
     """Whether kernels of our own draw: not inside of a compiled or vectorised function, which cannot see into them."""
     if torch.compiler.is_compiling() or not runs_kernels(x):
         return False
-    vectorised: bool = torch._C._functorch.peek_interpreter_stack() is not None
-    return not vectorised
+    return not vectorised()
+
+
+def vectorised() -> bool:
+    """Whether this runs inside of :func:`torch.vmap` or the like, where values cannot be looked at."""
+    found: bool = torch._C._functorch.peek_interpreter_stack() is not None
+    return found
 
 
 def draw(

@@ -77,7 +77,7 @@ def coins(words: Tensor | None, seeds: Tensor, epoch: Tensor, prob: Tensor, stre
     Without ``words [M]``, pairs have the words of their numbers, which are then not read but computed.
     """
     edges, seeds, epoch = prob.shape[-1], seeds.to(prob.device), epoch.to(prob.device)
-    batch = torch.broadcast_shapes(seeds.shape, prob.shape[:-1])
+    batch = seeds.shape if prob.dim() == 1 else torch.broadcast_shapes(seeds.shape, prob.shape[:-1])  # which is slow
     out = torch.empty((*batch, edges), dtype=torch.bool, device=prob.device)
     if not out.numel():
         return out

@@ -16,6 +16,7 @@ from torch_geometric.typing import SparseTensor
 
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.known import Known
+from tadropedge.pyg.taking import take_arcs
 
 T = TypeVar("T")
 MADE = Known[Any](most=64)  # what was made of tensors; a new tensor in each call would hide that a graph is known
@@ -167,16 +168,16 @@ def known_size(edge_index: object, num_nodes: Any) -> Any:
     return sources if sources == targets else (sources, targets)
 
 
-def kept_arcs(edge_index: Tensor, mask: Tensor, *, paired: bool) -> Tensor:
-    """The arcs ``[2, A']`` in ``mask [A]``; an ``EdgeIndex`` stays one.
+def kept_arcs(edge_index: Tensor, chosen: Tensor, *, paired: bool) -> Tensor:
+    """The arcs ``[2, A']`` at ``chosen``, which are places or a mask; an ``EdgeIndex`` stays one.
 
     Its size and order still hold, and it stays undirected where both arcs of an edge are ``paired``: have one fate.
     What it had computed of itself was about all arcs, and is left behind.
     """
     if not isinstance(edge_index, EdgeIndex):
-        return edge_index[:, mask]
+        return take_arcs(edge_index, chosen)
     kept: Tensor = EdgeIndex(
-        edge_index.as_tensor()[:, mask],
+        take_arcs(edge_index.as_tensor(), chosen),
         sparse_size=edge_index.sparse_size(),
         sort_order=edge_index.sort_order,
         is_undirected=edge_index.is_undirected and paired,

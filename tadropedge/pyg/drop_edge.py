@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from torch_geometric.data.data import BaseData
 from tadropedge.checks import check_device, check_integer, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.pyg.adjacency import is_adjacency, kept_arcs
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import (
     check_keep_prob,
@@ -30,10 +32,12 @@ from tadropedge.pyg.functional import (
     toss_arcs,
 )
 from tadropedge.pyg.hetero import Side, about, relation_number, relations_of, side_of
-from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs
+from tadropedge.pyg.known import steady
+from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
 from tadropedge.pyg.shapes import WEIGHT, Links, check_shape, links_of, over, thin_store, weight_of
+from tadropedge.pyg.taking import places, take
 from tadropedge.pyg.transforms import arc_attribute
-from tadropedge.sampling import signed
+from tadropedge.sampling import signed, vectorised
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.strategies import Score as Strategy
@@ -195,7 +199,7 @@ connected=True)
             return self._thinned(check_shape(edge_index), node_id, layer)
         if self.dropping.strategy is None and edge_keep_prob is None and edge_attr:
             edge_keep_prob, *edge_attr = edge_attr  # type: ignore[assignment]
-        arcs = read_arcs(self.dropping, edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        arcs = self._read(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         if is_adjacency(edge_index):
             return self._thinned_matrix(edge_index, arcs, edge_attr, edge_keep_prob, layer)
         check_arcs(edge_index)
@@ -210,9 +214,10 @@ connected=True)
                     f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
                 )
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
-        weights = (over(_ones(edge_index) if edge_weight is None else edge_weight, prob, mask),) if weighs else ()
-        kept = (None if values is None else values[mask] for values in edge_attr)
-        return (kept_arcs(edge_index, mask, paired=is_paired(self.dropping)), mask, *weights, *kept)
+        chosen = places(mask)
+        weights = (over(_ones(edge_index) if edge_weight is None else edge_weight, prob, chosen),) if weighs else ()
+        kept = (None if values is None else take(values, chosen) for values in edge_attr)
+        return (kept_arcs(edge_index, chosen, paired=is_paired(self.dropping)), mask, *weights, *kept)
 
     def mask(
         self,
@@ -226,7 +231,7 @@ connected=True)
         layer: int | None = None,
     ) -> Tensor:
         """The mask of kept arcs, or of the kept entries of a sparse matrix, bool ``[A]``; all True in ``eval()``."""
-        arcs = read_arcs(self.dropping, edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        arcs = self._read(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         check_arcs(arcs.edge_index)
         if not self.training:
             return torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
@@ -257,7 +262,7 @@ connected=True)
         if isinstance(edge_index, BaseData):
             data = check_shape(edge_index)
             return self._arc_prob(self._arcs_of(data, links_of(data._store), None), layer)
-        arcs = read_arcs(self.dropping, edge_index, node_id=None, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        arcs = self._read(edge_index, node_id=None, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         return self._arc_prob(arcs, layer)
 
     # -- how ------------------------------------------------------------------------------------------
@@ -303,7 +308,11 @@ connected=True)
         if not self.training:
             return matrix
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
-        return thinned_input(self.dropping, matrix, mask, prob)
+        return thinned_input(matrix, mask, prob, paired=is_paired(self.dropping))
+
+    def _read(self, edge_index: Any, **given: Any) -> Arcs:
+        weighted = self.dropping.weight is not None
+        return read_arcs(edge_index, **given, coins=self.dropping.coins, weighted=weighted)
 
     def _kept(self, store: Any, links: Links, mask: Tensor, prob: Tensor | None) -> dict[str, Any]:
         return thin_store(store, links, mask, paired=is_paired(self.dropping), prob=prob, weight=self.dropping.weight)
@@ -348,47 +357,102 @@ connected=True)
         self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
-        check_source(self.dropping, edge_keep_prob)
-        arcs.check()
-        number = self._layer(layer)
-        if edge_keep_prob is not None:
-            check_keep_prob(arcs.edge_index, edge_keep_prob)
-        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
         if not is_plain(self.dropping):
             if torch.compiler.is_exporting():
                 raise TadropedgeError(
                     "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) "
                     "returns those of a rule; connected and exact depend on values"
                 )
-            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, number, epoch)
+            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, layer, epoch)
             return drawn
-        assert edge_keep_prob is not None
-        self._check_values(arcs, edge_keep_prob)
-        mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch() if epoch is None else epoch)
-        return mask, edge_keep_prob if self.dropping.unbiased else None
+        if torch.compiler.is_compiling() or _is_recorded(arcs):
+            self._check(arcs, edge_keep_prob, layer)
+            assert edge_keep_prob is not None
+            self._check_inside(edge_keep_prob)
+            mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch() if epoch is None else epoch)
+            return mask, edge_keep_prob if self.dropping.unbiased else None
+        return self._draw_known(arcs, edge_keep_prob, layer, epoch)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _draw_planned(
-        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int, epoch: Tensor | None
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        """The same by pairs of nodes, for a graph whose plan is found or made."""
-        recorded = arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
-        if not recorded:
-            self._check_caller()
-            arcs.check_ids()
-            if edge_keep_prob is not None:
-                check_probability("edge_keep_prob", edge_keep_prob)
-        plan = self._plan(arcs)
+        """The same outside of a compiled graph, which cannot look for the plan of a graph."""
+        if not _is_recorded(arcs):
+            return self._draw_known(arcs, edge_keep_prob, layer, epoch)
+        number = self._check(arcs, edge_keep_prob, layer)
+        # A recorded graph reads the plan's memory when it is replayed: what a call may forget is made inside.
         if arcs.by_arc:
-            prob = plan.arc_prob(layer)
-            at = self._taken_epoch() if epoch is None else epoch
-            return toss_arcs(arcs, prob, self.seed, at), prob if self.dropping.unbiased else None
-        rows = plan.given(edge_keep_prob, look=not recorded) if plan.rows is None else plan.rows  # type: ignore[arg-type]
-        words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
-        exact = self.dropping.exact
-        at = self._taken_epoch() if epoch is None else epoch
-        mask = plan.mask(rows, words, self.seed, at, layer=layer, exact=exact, fixed=recorded)
-        return mask, plan.arc_prob(layer) if self.dropping.unbiased else None
+            prob = self._plan(arcs).arc_prob(number)
+            mask = toss_arcs(arcs, prob, self.seed, self._taken_epoch() if epoch is None else epoch)
+            return mask, prob if self.dropping.unbiased else None
+        coins = self._planned_coins(arcs, edge_keep_prob, look=False)
+        mask = coins.mask(self.seed, self._taken_epoch() if epoch is None else epoch, number, fixed=True)
+        return mask, coins.plan.arc_prob(number) if self.dropping.unbiased else None
+
+    def _draw_known(
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same by coins that are found or made; tensors that are known have passed all checks."""
+        given = map(steady, (edge_keep_prob, *(arcs if self.dropping.takes_features else replace(arcs, x=None)).values))
+        sources = (*arcs.origins, *given, layer if arcs.by_arc else None)
+        coins = self.plans.coins.find(sources)
+        if coins is None:
+            self._check(arcs, edge_keep_prob, layer)
+        number = self._layer(layer)
+        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
+        self._check_caller()
+        if coins is None:
+            arcs.check_ids()
+            coins = self._coins(arcs, edge_keep_prob, number)
+            self.plans.coins.keep(sources, coins)
+        mask = self._toss(coins, number, epoch)
+        if not self.dropping.unbiased:
+            return mask, None
+        if edge_keep_prob is not None:
+            return mask, edge_keep_prob
+        return mask, coins.plan.arc_prob(number) if isinstance(coins, PlannedCoins) else coins.prob
+
+    def _coins(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int) -> ArcCoins | PlannedCoins:
+        """All that a call needs, made of values that are checked here."""
+        if edge_keep_prob is not None:
+            check_probability("edge_keep_prob", edge_keep_prob)
+            if self.dropping.unbiased:
+                check_divisible(edge_keep_prob)
+        nested = (self.dropping.layers or 1) > 1 and not arcs.by_arc
+        if self.dropping.connected or self.dropping.exact or nested:
+            return self._planned_coins(arcs, edge_keep_prob)
+        prob = self._plan(arcs).arc_prob(layer) if edge_keep_prob is None else edge_keep_prob.detach()
+        words = self.plans.words_of(arcs)
+        with lasting():
+            return ArcCoins.of(words, prob, divides=self.dropping.unbiased and edge_keep_prob is None)
+
+    def _planned_coins(self, arcs: Arcs, edge_keep_prob: Tensor | None, look: bool = True) -> PlannedCoins:
+        plan = self._plan(arcs)
+        with lasting() if look else nullcontext():
+            rows = plan.given(edge_keep_prob, look=look) if plan.rows is None else plan.rows  # type: ignore[arg-type]
+            words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
+        return PlannedCoins(plan=plan, rows=rows, words=words, exact=self.dropping.exact)
+
+    def _toss(self, coins: ArcCoins | PlannedCoins, layer: int, epoch: Tensor | None) -> Tensor:
+        """Draw with a given epoch, or one that is, with ``advance="call"``, the caller's alone."""
+        if epoch is not None:
+            return coins.mask(self.seed, epoch, layer)
+        taken = self.advance == "call"
+        if self.epoch.is_cuda:
+            # The next epoch comes after the coins in their stream, so they need no copy of this one.
+            with TAKING if taken else nullcontext():
+                mask = coins.mask(self.seed, self.epoch, layer)
+                if taken:
+                    self.epoch.add_(1)
+            return mask
+        if vectorised():
+            return coins.mask(self.seed, self._taken_epoch(), layer)
+        with TAKING:
+            now = int(self.epoch)
+            if taken:
+                self.epoch.add_(1)
+        return coins.mask(int(self.seed), now, layer)
 
     def _plan(self, arcs: Arcs) -> DropPlan:
         """What was computed when this graph was first seen."""
@@ -406,19 +470,22 @@ connected=True)
             return 0
         return check_integer("layer", layer, least=0, most=self.dropping.layers - 1)
 
-    def _check_values(self, arcs: Arcs, edge_keep_prob: Tensor) -> None:
-        if torch.compiler.is_compiling() or (arcs.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
-            # A look at the values would break the graph, so it checks them itself whenever it runs.
-            proper = ((edge_keep_prob >= 0) & (edge_keep_prob <= 1)).all()
-            torch._assert_async(proper, "edge_keep_prob must lie in [0, 1]; some of its values do not, or are NaN")
-            if self.dropping.unbiased:
-                torch._assert_async((edge_keep_prob > 0).all(), "unbiased needs an edge_keep_prob above 0")
-            return
-        self._check_caller()
-        check_probability("edge_keep_prob", edge_keep_prob)
+    def _check(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> int:
+        """Refuse what is wrong without a look at values; the number of the layer."""
+        check_source(self.dropping, edge_keep_prob)
+        arcs.check()
+        number = self._layer(layer)
+        if edge_keep_prob is not None:
+            check_keep_prob(arcs.edge_index, edge_keep_prob)
+        check_device("the TADropEdge module", self.epoch, arcs.edge_index.device, "edge_index")
+        return number
+
+    def _check_inside(self, edge_keep_prob: Tensor) -> None:
+        """A look at the values would break a compiled or recorded graph, so it checks them itself whenever it runs."""
+        proper = ((edge_keep_prob >= 0) & (edge_keep_prob <= 1)).all()
+        torch._assert_async(proper, "edge_keep_prob must lie in [0, 1]; some of its values do not, or are NaN")
         if self.dropping.unbiased:
-            check_divisible(edge_keep_prob)
-        arcs.check_ids()
+            torch._assert_async((edge_keep_prob > 0).all(), "unbiased needs an edge_keep_prob above 0")
 
     def _check_caller(self) -> None:
         """Refuse to draw where the epoch cannot follow: subgraphs that repeat are not noticed in training."""
@@ -483,3 +550,9 @@ connected=True)
 
 def _ones(edge_index: Tensor) -> Tensor:
     return torch.ones(edge_index.shape[1], device=edge_index.device)
+
+
+def _is_recorded(arcs: Arcs) -> bool:
+    """Whether a CUDA graph records what is done now."""
+    edge_index = arcs.edge_index
+    return isinstance(edge_index, Tensor) and edge_index.is_cuda and torch.cuda.is_current_stream_capturing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,18 @@ from torch import Tensor
 from tadropedge.checks import as_integer, check_device, check_flag, check_probability, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.adjacency import entries, is_adjacency, kept_arcs, known_size, matrix_size, plain_arcs, thinned
-from tadropedge.pyg.dropping import Dropping
-from tadropedge.pyg.plans import Arcs, DropPlan
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins
+from tadropedge.pyg.dropping import DEFAULT_RULE, Dropping
+from tadropedge.pyg.known import UNKNOWN, Known, steady
+from tadropedge.pyg.plans import MOST_GRAPHS, Arcs, DropPlan, lasting
 from tadropedge.pyg.shapes import over
+from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, signed, toss
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.strategies import Score as Strategy
 
+KNOWN: Known[Any] = Known(MOST_GRAPHS)
 NEEDS = "AddKeepProbability makes one, or give a strategy and a budget"
 
 
@@ -50,7 +55,8 @@ def ta_dropout_edge(
 
     The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
     arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls and also has
-    ``unbiased`` and ``layers``; this function computes them each time. Give either ``edge_keep_prob [A]``, or a rule: a
+    ``unbiased`` and ``layers``. What the last few graphs and rules had is remembered while their tensors live and
+    nothing is written into them; own functions are called each time. Give either ``edge_keep_prob [A]``, or a rule: a
     ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
 
     An ``EdgeIndex`` stays one. A sparse matrix ``adj_t`` takes the place of the arcs, thinned in the same layout, and
@@ -66,47 +72,77 @@ def ta_dropout_edge(
     for name in ("unbiased", "layers", "keep_last"):
         if name in settings:
             raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
-    dropping = Dropping(
-        score=score,
-        strategy=strategy,
-        keep_prob=keep_prob,
-        keep_ratio=keep_ratio,
-        gamma=gamma,
-        inverse=inverse,
-        sensitivity=sensitivity,
-        connected=connected,
-        exact=exact,
-        coins=coins,
-        cache_dir=cache_dir,
-        settings=settings,
-    )
-    arcs = read_arcs(dropping, edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
-    arcs.check()
+    rule: dict[str, Any] = {
+        "score": score,
+        "strategy": strategy,
+        "keep_prob": keep_prob,
+        "keep_ratio": keep_ratio,
+        "gamma": gamma,
+        "inverse": inverse,
+        "sensitivity": sensitivity,
+        "connected": connected,
+        "exact": exact,
+        "coins": coins,
+        "cache_dir": cache_dir,
+    }
+    arcs = read_arcs(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight, coins=coins)
+    sources = (*arcs.origins, *map(steady, (edge_keep_prob, *arcs.values)), *_told(rule, settings))
+    compiled = torch.compiler.is_compiling()
+    known = None if compiled else KNOWN.find(sources)
+    dropping = Dropping(**rule, settings=settings) if known is None else None
+    if dropping is not None:
+        arcs.check()
     words = signed(check_seed(seed, signed=True) % 2**64), _epoch(epoch)
     if not check_flag("training", training):
         return edge_index, torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
+    if dropping is not None:
+        known = _coins(dropping, arcs, edge_keep_prob)
+        if not compiled:
+            KNOWN.keep(sources, known)
+    mask: Tensor = known.mask(*words)  # type: ignore[union-attr]
+    paired = coins == "pair" and (edge_keep_prob is None or connected or exact)
+    return thinned_input(edge_index, mask, paired=paired), mask
+
+
+def _told(rule: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[object, ...]:
+    """By what a rule is known: its settings, and what its names stand for now; own functions are never known."""
+    score, strategy = rule["score"], rule["strategy"]
+    if callable(score) or callable(strategy):
+        return (UNKNOWN,)
+    names = ((SCORES, score), (STRATEGIES, DEFAULT_RULE if strategy is None else strategy))
+    functions = [registry.get(name) for registry, name in names if isinstance(name, str)]
+    return (*rule.values(), *settings.items(), *functions)
+
+
+def _coins(dropping: Dropping, arcs: Arcs, edge_keep_prob: Tensor | None) -> ArcCoins | PlannedCoins:
+    """The coins of arcs, of values that are checked here."""
     check_source(dropping, edge_keep_prob)
     if edge_keep_prob is not None:
         check_probability("edge_keep_prob", check_keep_prob(arcs.edge_index, edge_keep_prob))
     arcs.check_ids()
-    at = tuple(torch.tensor(word, device=arcs.edge_index.device) for word in words)
-    if is_plain(dropping):
-        mask = toss_arcs(arcs, edge_keep_prob, *at)  # type: ignore[arg-type]
-    else:
+    with lasting():
+        if is_plain(dropping):
+            return ArcCoins.of(arcs.words(arcs.placed), edge_keep_prob)  # type: ignore[arg-type]
         plan = DropPlan.of(dropping, arcs)
-        if arcs.by_arc:
-            mask = toss_arcs(arcs, plan.arc_prob(), *at)
-        else:
-            rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
-            mask = plan.mask(rows, arcs.words(plan.graph.pairs), *at, exact=dropping.exact)
-    return thinned_input(dropping, edge_index, mask), mask
+        rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
+        if dropping.connected or dropping.exact:
+            words = arcs.words(plan.graph.pairs)
+            return PlannedCoins(plan=plan, rows=rows, words=words, exact=dropping.exact)
+        return ArcCoins.of(arcs.words(arcs.placed), plan.arc_prob())
 
 
 def read_arcs(
-    dropping: Dropping, edge_index: Any, *, node_id: Any, x: Any, num_nodes: Any, edge_weight: Tensor | None
+    edge_index: Any,
+    *,
+    node_id: Any,
+    x: Any,
+    num_nodes: Any,
+    edge_weight: Tensor | None,
+    coins: str = "pair",
+    weighted: bool = True,
 ) -> Arcs:
     """The arcs of a tensor ``[2, A]``, of an ``EdgeIndex`` or of a sparse matrix, whose values are edge weights."""
-    ordered = dropping.coins == "arc"
+    ordered = isinstance(coins, str) and coins == "arc"
     if not is_adjacency(edge_index):
         arcs, size = plain_arcs(edge_index), known_size(edge_index, num_nodes)
         return Arcs(edge_index=arcs, node_id=node_id, x=x, num_nodes=size, edge_weight=edge_weight, ordered=ordered)
@@ -115,15 +151,15 @@ def read_arcs(
             "edge_index is a sparse matrix, whose values are its edge weights: leave edge_weight= out"
         )
     found = entries(edge_index, "edge_index")
-    weight = None if dropping.weight is None else found.weight
+    weight = found.weight if weighted else None
     size = matrix_size(found, num_nodes)
     return Arcs(edge_index=found.edge_index, node_id=node_id, x=x, num_nodes=size, edge_weight=weight, ordered=ordered)
 
 
-def thinned_input(dropping: Dropping, edge_index: Any, mask: Tensor, prob: Tensor | None = None) -> Any:
+def thinned_input(edge_index: Any, mask: Tensor, prob: Tensor | None = None, *, paired: bool) -> Any:
     """What :func:`read_arcs` has read, with the arcs in ``mask`` alone; values of a matrix are divided by ``prob``."""
     if not is_adjacency(edge_index):
-        return kept_arcs(edge_index, mask, paired=is_paired(dropping))
+        return kept_arcs(edge_index, mask, paired=paired)
     values = entries(edge_index).values
     if values is None and prob is not None:
         values = torch.ones(mask.shape[0], device=mask.device)

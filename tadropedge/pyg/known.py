@@ -8,11 +8,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
-from torch import Tensor, strided
-from torch import device as Device
-from torch import dtype as Dtype
+import torch
+from torch import Tensor
+
+from tadropedge.sampling import vectorised
 
 T = TypeVar("T")
+UNKNOWN: list[object] = []  # among the sources: has no hash, so they are never known
 KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
@@ -22,9 +24,9 @@ class Known(Generic[T]):
     Tensors are known by identity, by the count of what was written into them, and by the place and the shape of their
     memory; everything else by its type and value. Tensors are not kept alive, and what belonged to dead ones goes with
     the next that is kept. Those without a count of writes (made in inference mode) are never known. Writes through
-    ``.data``, or memory shared with NumPy, go unnoticed. A copy, pickled or not, knows nothing.
+    ``.data``, by a replayed CUDA graph, or into memory shared with NumPy or another process, go unnoticed. A copy,
+    pickled or not, knows nothing.
 
-    >>> import torch
     >>> known, x = Known[str](most=2), torch.zeros(3)
     >>> known.keep((x, 7), "three zeros and 7")
     >>> known.find((x, 7)), known.find((x, 8)), known.find((x.add_(1), 7))
@@ -51,7 +53,7 @@ class Known(Generic[T]):
     def keep(self, sources: Sequence[Any], value: T) -> None:
         """Remember a value, as long as few others follow."""
         looks = _looks(sources)
-        if looks is None:
+        if looks is None or vectorised():  # values that torch.vmap or torch.func make end with them
             return
         alive = [weakref.ref(one) for one in sources if isinstance(one, Tensor)]
         with KEEPING:
@@ -73,17 +75,21 @@ class Known(Generic[T]):
         return type(self), (self.most,)
 
 
+def steady(tensor: Tensor | None) -> object:
+    """What stands for a tensor that may be learned: then it is read in every call, however it is written into."""
+    return UNKNOWN if isinstance(tensor, Tensor) and tensor.requires_grad else tensor
+
+
 def _looks(sources: Sequence[Any]) -> Hashable | None:
     """By what sources are known without a look at their values; None where they cannot be."""
     try:
         looks = tuple([_tensor_looks(one) if isinstance(one, Tensor) else (type(one), one) for one in sources])
         hash(looks)
-    except (RuntimeError, TypeError):  # tensors made in inference mode or without memory of their own; lists
+    except Exception:  # tensors made in inference mode or without memory of their own, lists, whatever a user gave
         return None
     return looks
 
 
-def _tensor_looks(tensor: Tensor) -> tuple[int, int, int, tuple[int, ...], tuple[int, ...], Dtype, Device]:
-    dense = tensor.layout is strided
-    place, steps = (tensor.data_ptr(), tensor.stride()) if dense else (0, ())  # sparse ones count writes, too
-    return id(tensor), tensor._version, place, tensor.shape, steps, tensor.dtype, tensor.device
+def _tensor_looks(tensor: Tensor) -> tuple[Any, ...]:
+    place = (tensor.data_ptr(), tensor.stride()) if tensor.layout is torch.strided else None
+    return id(tensor), tensor._version, place, tensor.shape, tensor.dtype, tensor.device

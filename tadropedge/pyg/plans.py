@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
 from tadropedge.pyg.adjacency import place_sides
 from tadropedge.pyg.dropping import Dropping
+from tadropedge.pyg.known import KEEPING, Known, steady
 from tadropedge.pyg.transforms import of_pairs
 from tadropedge.sampling import (
     check_connected,
@@ -30,7 +30,6 @@ from tadropedge.sampling import (
 )
 
 MOST_GRAPHS = 8  # that a module remembers
-KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,6 +135,12 @@ class Arcs:
         """What a plan depends on beside tensors: the number of nodes, and where coins are not those of pairs."""
         plain = self.sizes is None and not self.ordered and not self.relation
         return self.count if plain else (self.sizes or self.count, self.ordered, self.relation)
+
+    @property
+    def values(self) -> tuple[Tensor | None, ...]:
+        """All tensors that scores look at, beside the arcs."""
+        sides = self.x if isinstance(self.x, tuple) else (self.x,)
+        return self.edge_weight, self.column, *sides
 
     @property
     def by_arc(self) -> bool:
@@ -262,39 +267,47 @@ class KeptPlans:
     nothing, and a copy of the data is hashed once. Tensors of the user are not kept alive. Copies of a module share
     the plans made so far; a pickled module has none. What is written into a tensor through ``.data``, or memory
     shared with NumPy, goes unnoticed.
+
+    ``words`` of arcs and ``coins``, which are all that a call needs, are known by identity alone.
     """
 
     def __init__(self) -> None:
         self._plans: OrderedDict[str, DropPlan] = OrderedDict()
-        self._known: OrderedDict[tuple[Any, ...], tuple[list[weakref.ref[Tensor]], str]] = OrderedDict()
+        self._known: Known[str] = Known(2 * MOST_GRAPHS)
+        self.words: Known[Tensor] = Known(MOST_GRAPHS)
+        self.coins: Known[Any] = Known(MOST_GRAPHS)
 
     def find(self, tensors: Sequence[Tensor | None], num_nodes: int | None, make: Callable[[], DropPlan]) -> DropPlan:
         """The plan of the graph in these tensors, which ``make`` makes where there is none."""
-        looks = _looks(tensors, num_nodes)
+        sources = (num_nodes, *map(steady, tensors))
+        known = self._known.find(sources)
         with KEEPING:
-            if looks is not None and looks in self._known:
-                alive, content = self._known[looks]
-                same = all(one() is not None for one in alive)
-                if same and content in self._plans:
-                    self._plans.move_to_end(content)
-                    return self._plans[content]
+            if known is not None and known in self._plans:
+                self._plans.move_to_end(known)
+                return self._plans[known]
         device = str(tensors[0].device if tensors[0] is not None else "")
         numbers = [None if one is None else one.detach() for one in tensors]
         content = fingerprint(tensors=numbers, num_nodes=num_nodes, device=device)
         plan = self._plans.get(content)
         if plan is None:
-            with torch.inference_mode(False), torch.no_grad():  # it will serve passes with gradients, too
+            with lasting():
                 plan = make()
         with KEEPING:
             self._plans[content] = plan
             self._plans.move_to_end(content)
             while len(self._plans) > MOST_GRAPHS:
                 self._plans.popitem(last=False)
-            if looks is not None:
-                self._known[looks] = ([weakref.ref(one) for one in tensors if one is not None], content)
-            while len(self._known) > 2 * MOST_GRAPHS:
-                self._known.popitem(last=False)
+        self._known.keep(sources, content)
         return plan
+
+    def words_of(self, arcs: Arcs) -> Tensor:
+        """The words ``[A]`` of arcs, computed when they are first seen."""
+        words = self.words.find(arcs.origins)
+        if words is None:
+            with lasting():
+                words = arcs.words(arcs.placed)
+            self.words.keep(arcs.origins, words)
+        return words
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -309,13 +322,8 @@ class KeptPlans:
         return KeptPlans, ()
 
 
-def _looks(tensors: Sequence[Tensor | None], num_nodes: int | None) -> tuple[Any, ...] | None:
-    """By what tensors are known without a look at their values; None where they do not count what is written."""
-    try:
-        return (num_nodes, *(None if one is None else (id(one), one._version, _place(one)) for one in tensors))
-    except RuntimeError:  # tensors made in inference mode, and those without memory of their own
-        return None
-
-
-def _place(tensor: Tensor) -> tuple[Any, ...]:
-    return tensor.data_ptr() if tensor.layout is torch.strided else 0, tensor.shape, tensor.dtype, str(tensor.device)
+@contextmanager
+def lasting() -> Iterator[None]:
+    """Tensors made here serve later passes, with gradients or without."""
+    with torch.inference_mode(False), torch.no_grad():
+        yield

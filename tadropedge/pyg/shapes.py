@@ -20,6 +20,7 @@ from torch_geometric.utils import select
 from tadropedge.checks import check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.adjacency import entries, is_adjacency, kept_arcs, known_size, plain_arcs, remembered, thinned
+from tadropedge.pyg.taking import places, take
 
 WEIGHT = "edge_weight"
 LABELS = ("edge_label", "edge_label_index")  # what a link predictor is asked about, and no arcs of the graph
@@ -143,10 +144,10 @@ def thin_store(
     the values of ``adj_t``. ``paired`` says that both arcs of an edge have one fate.
     """
     changed: dict[str, Any] = {}
-    arcs, parent = links.edge_index.shape[1], store._parent()
+    arcs, parent, chosen = links.edge_index.shape[1], store._parent(), places(mask)
     for key, value in store.items():
         if key == "edge_index" and value is not None:
-            changed[key] = kept_arcs(value, mask, paired=paired)
+            changed[key] = kept_arcs(value, chosen, paired=paired)
         elif key == "adj_t" and value is not None:
             entry = mask if links.place is None else mask[links.place]
             likely = prob if prob is None or links.place is None else prob[links.place]
@@ -155,14 +156,14 @@ def thin_store(
                 values = torch.ones(entry.shape[0], device=mask.device)
             changed[key] = thinned(value, entry, None if values is None else over(values, likely, entry))
         elif per_arc(store, key, value, arcs):
-            changed[key] = select(value, mask, dim=parent.__cat_dim__(key, value, store))
+            changed[key] = select(value, chosen, dim=parent.__cat_dim__(key, value, store))
     if prob is not None:
         name = weight or WEIGHT
         if "edge_index" in store or name in store:
             given = store[name] if name in store else torch.ones(arcs, device=mask.device)
-            changed[name] = over(given, prob, mask)
+            changed[name] = over(given, prob, chosen)
         if "edge_shift" in store:
-            changed["edge_shift"] = over(store["edge_shift"], prob, mask)
+            changed["edge_shift"] = over(store["edge_shift"], prob, chosen)
     return changed
 
 
@@ -187,9 +188,10 @@ def per_arc(store: Any, key: str, value: Any, arcs: int) -> bool:
     return many == arcs and (many != nodes or "edge" in key)
 
 
-def over(values: Tensor, prob: Tensor | None, mask: Tensor) -> Tensor:
+def over(values: Tensor, prob: Tensor | None, chosen: Tensor) -> Tensor:
     """The kept values, divided by their keep probability where there is one: ``[A', ...]``."""
+    kept = take(values, chosen)
     if prob is None:
-        return values[mask]
-    kept = values[mask] if values.is_floating_point() else values[mask].to(torch.get_default_dtype())
-    return kept / prob[mask].to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))
+        return kept
+    kept = kept if values.is_floating_point() else kept.to(torch.get_default_dtype())
+    return kept / take(prob, chosen).to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))
