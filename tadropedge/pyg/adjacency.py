@@ -16,7 +16,7 @@ from torch_geometric.typing import SparseTensor
 
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.known import Known
-from tadropedge.pyg.taking import take_arcs
+from tadropedge.pyg.taking import places, take, take_arcs
 
 T = TypeVar("T")
 MADE = Known[Any](most=64)  # what was made of tensors; a new tensor in each call would hide that a graph is known
@@ -99,10 +99,10 @@ def thinned(adj_t: Any, mask: Tensor, values: Tensor | None) -> Any:
             adj_t._indices()[:, mask], values, adj_t.shape, is_coalesced=whole, check_invariants=False
         )
     starts, others = _compressed(adj_t)
-    before = torch.cat((mask.new_zeros(1, dtype=torch.int64), mask.cumsum(0)))  # kept entries before each entry
-    starts = before[starts.to(torch.int64)].to(starts.dtype)
+    chosen = mask.nonzero().view(-1) if (found := places(mask)).dtype == torch.bool else found
+    starts = torch.searchsorted(chosen, starts.to(torch.int64)).to(starts.dtype)  # kept entries before each line
     return torch.sparse_compressed_tensor(
-        starts, others[mask], values, adj_t.shape, layout=adj_t.layout, check_invariants=False
+        starts, take(others, chosen), values, adj_t.shape, layout=adj_t.layout, check_invariants=False
     )
 
 

@@ -17,6 +17,7 @@ from tadropedge.pyg.dropping import DEFAULT_RULE, Dropping
 from tadropedge.pyg.known import UNKNOWN, Known, steady
 from tadropedge.pyg.plans import MOST_GRAPHS, Arcs, DropPlan, lasting
 from tadropedge.pyg.shapes import over
+from tadropedge.pyg.taking import places
 from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, signed, toss
 from tadropedge.scores.solve import Score
@@ -163,7 +164,7 @@ def thinned_input(edge_index: Any, mask: Tensor, prob: Tensor | None = None, *, 
     values = entries(edge_index).values
     if values is None and prob is not None:
         values = torch.ones(mask.shape[0], device=mask.device)
-    return thinned(edge_index, mask, None if values is None else over(values, prob, mask))
+    return thinned(edge_index, mask, None if values is None else over(values, prob, places(mask)))
 
 
 def is_paired(dropping: Dropping) -> bool:

@@ -154,7 +154,7 @@ def thin_store(
             values = links.values
             if values is None and likely is not None:
                 values = torch.ones(entry.shape[0], device=mask.device)
-            changed[key] = thinned(value, entry, None if values is None else over(values, likely, entry))
+            changed[key] = thinned(value, entry, None if values is None else over(values, likely, places(entry)))
         elif per_arc(store, key, value, arcs):
             changed[key] = select(value, chosen, dim=parent.__cat_dim__(key, value, store))
     if prob is not None:
