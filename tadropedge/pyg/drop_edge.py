@@ -395,7 +395,7 @@ connected=True)
     ) -> tuple[Tensor, Tensor | None]:
         """The same by coins that are found or made; tensors that are known have passed all checks."""
         given = map(steady, (edge_keep_prob, *(arcs if self.dropping.takes_features else replace(arcs, x=None)).values))
-        sources = (*arcs.origins, *given, layer if arcs.by_arc else None)
+        sources = (*arcs.origins, *given, arcs.num_nodes, layer if arcs.by_arc else None)
         coins = self.plans.coins.find(sources)
         if coins is None:
             self._check(arcs, edge_keep_prob, layer)

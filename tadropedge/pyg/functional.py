@@ -87,7 +87,7 @@ def ta_dropout_edge(
         "cache_dir": cache_dir,
     }
     arcs = read_arcs(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight, coins=coins)
-    sources = (*arcs.origins, *map(steady, (edge_keep_prob, *arcs.values)), *_told(rule, settings))
+    sources = (*arcs.origins, *map(steady, (edge_keep_prob, *arcs.values)), num_nodes, *_told(rule, settings))
     compiled = torch.compiler.is_compiling()
     known = None if compiled else KNOWN.find(sources)
     dropping = Dropping(**rule, settings=settings) if known is None else None
