@@ -488,13 +488,26 @@ def pair_words(count: int, device: torch.device) -> Tensor:
     return mix_tensor(torch.arange(1, count + 1, device=device) * signed(GOLDEN))
 
 
-def node_pair_words(pairs: Tensor) -> Tensor:
-    """The words of node pairs ``[2, M]``, the same for (i, j) and (j, i)."""
+def node_pair_words(pairs: Tensor, *, ordered: bool = False, relation: int = 0) -> Tensor:
+    """The words of node pairs ``[2, M]``, the same for (i, j) and (j, i) unless pairs are ``ordered``.
+
+    ``relation`` is a number of 64 bits, one for each relation of a graph of many relations, whose words then differ.
+
+    >>> node_pair_words(torch.tensor([[3, 7], [7, 3]])).unique().numel()
+    1
+    >>> node_pair_words(torch.tensor([[3, 7], [7, 3]]), ordered=True).unique().numel()
+    2
+    """
     if check_whole("node pairs", pairs).dim() != 2 or pairs.shape[0] != 2:
         raise TadropedgeError(f"node pairs must be whole numbers [2, M], got {pairs.dtype} {list(pairs.shape)}")
     pairs = pairs.to(torch.int64)  # narrower integers would wrap elsewhere
-    low, high = torch.minimum(pairs[0], pairs[1]), torch.maximum(pairs[0], pairs[1])
-    return mix_tensor(mix_tensor((low + 1) * signed(GOLDEN)) + high * signed(GOLDEN))
+    first, second = pairs[0], pairs[1]
+    if not ordered:
+        first, second = torch.minimum(first, second), torch.maximum(first, second)
+    start = (first + 1) * signed(GOLDEN)
+    if relation:
+        start = start + signed(relation)
+    return mix_tensor(mix_tensor(start) + second * signed(GOLDEN))
 
 
 def _keys(seed: int | Sequence[int] | Tensor, epoch: int, like: Tensor) -> tuple[int | Tensor, int | Tensor]:

@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 
 from tadropedge import SCORES, Graph, edge_scores, keep_probabilities, sample_edges
 from tadropedge.pyg import TADropEdge, ta_dropout_edge
-from tadropedge.pyg.coins import ArcCoins, places, take_arcs
+from tadropedge.pyg.coins import ArcCoins
 from tadropedge.pyg.known import Known
+from tadropedge.pyg.taking import places, take_arcs
 from tadropedge.sampling import BLOCK, CACHED, key, node_pair_words, thresholds, toss_below
 
 

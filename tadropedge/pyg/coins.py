@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
-from torch_geometric.utils import select
 
 from tadropedge.pyg.plans import DropPlan
-from tadropedge.sampling import key, key_tensor, thresholds, toss, toss_below, toss_seeds, vectorised
+from tadropedge.sampling import key, key_tensor, thresholds, toss, toss_below, toss_seeds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,42 +61,3 @@ class PlannedCoins:
         """The kept arcs ``[A]`` of a layer; ``fixed`` is for code that a CUDA graph records."""
         at = [torch.as_tensor(number, device=self.words.device) for number in (seed, epoch)]
         return self.plan.mask(self.rows, self.words, *at, layer=layer, exact=self.exact, fixed=fixed)
-
-
-def places(mask: Tensor) -> Tensor:
-    """Where a mask ``[A]`` is True, int64 ``[A']``: arcs and their attributes are then all taken by one search.
-
-    In a compiled graph or a ``torch.func`` transform it is the mask itself, which selects the same.
-
-    >>> places(torch.tensor([True, False, True])).tolist()
-    [0, 2]
-    """
-    if torch.compiler.is_compiling() or vectorised():
-        return mask
-    if mask.is_cuda:
-        return mask.nonzero().view(-1)
-    return torch.from_numpy(np.flatnonzero(mask.numpy()))  # a seventh of torch's time
-
-
-def take_arcs(edge_index: Tensor, chosen: Tensor) -> Tensor:
-    """The arcs ``[2, A']`` at ``chosen``, which are places or a mask: ``edge_index[:, chosen]``."""
-    if chosen.dtype == torch.bool or chosen.is_cuda or type(edge_index) is not Tensor:
-        return edge_index[:, chosen]
-    # A third of torch's time, which goes along both rows at once.
-    return torch.from_numpy(edge_index.numpy().take(chosen.numpy(), axis=1))
-
-
-def take_data(data: Data, chosen: Tensor) -> Data:
-    """``data.edge_subgraph(chosen)``, whose arcs are taken as above."""
-    thin = copy.copy(data)
-    for name, value in data:
-        if name == "edge_index":
-            thin.edge_index = take_arcs(value, chosen)
-        elif data.is_edge_attr(name):
-            thin[name] = select(value, chosen, data.__cat_dim__(name, value))
-    return thin
-
-
-def take(values: Tensor, chosen: Tensor) -> Tensor:
-    """The rows ``[A', ...]`` of an attribute of arcs at ``chosen``: ``values[chosen]``."""
-    return values[chosen] if chosen.dtype == torch.bool or chosen.is_cuda else values.index_select(0, chosen)

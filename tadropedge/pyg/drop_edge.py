@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,20 +15,32 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.data import get_worker_info
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.data import BaseData
 
 from tadropedge.checks import check_device, check_integer, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.pyg.adjacency import is_adjacency, kept_arcs
 from tadropedge.pyg.batches import BatchPlan
-from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take, take_arcs, take_data
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
-from tadropedge.pyg.functional import check_keep_prob, check_source, is_plain, toss_arcs
+from tadropedge.pyg.functional import (
+    check_keep_prob,
+    check_source,
+    is_paired,
+    is_plain,
+    read_arcs,
+    thinned_input,
+    toss_arcs,
+)
+from tadropedge.pyg.hetero import Side, about, relation_number, relations_of, side_of
 from tadropedge.pyg.known import steady
 from tadropedge.pyg.numbers import NAME as NUMBER
 from tadropedge.pyg.numbers import is_later, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
-from tadropedge.pyg.transforms import arc_attribute, check_data
+from tadropedge.pyg.shapes import WEIGHT, Links, check_shape, is_simple, links_of, over, thin_store, weight_of
+from tadropedge.pyg.taking import places, take
+from tadropedge.pyg.transforms import arc_attribute
 from tadropedge.pyg.traps import LARGEST, check_given, tell_cached, tell_normalised, tell_summed
 from tadropedge.sampling import signed, vectorised
 from tadropedge.scores.solve import Score
@@ -44,11 +58,13 @@ class TADropEdge(nn.Module):
     ``TADropEdge(score="degree", strategy="proportional", keep_ratio=0.7)`` scores the edges of a graph when it first
     sees it and remembers their keep probabilities. It takes a ``Data`` or arcs:
 
-    * ``drop(data)`` returns a shallow copy of which every attribute of arcs is thinned alike.
+    * ``drop(data)`` returns a shallow copy of which every attribute of arcs is thinned alike, ``adj_t`` too. So does a
+      ``HeteroData``, of which each relation is a graph of its own.
     * ``drop(edge_index)`` returns ``(edge_index, edge_mask)``, the kept arcs and the mask over the input's arcs, True
       for kept. Further per-arc tensors ride along: ``drop(edge_index, edge_attr)`` returns
       ``(edge_index, edge_mask, edge_attr)``. Scores that need features take ``x=``; ``edge_weight=`` enters the score,
-      and its kept part is returned after the mask.
+      and its kept part is returned after the mask. An ``EdgeIndex`` stays one.
+    * ``drop(adj_t)`` returns the sparse matrix, of any layout of torch or of torch_sparse, with the kept entries alone.
 
     ``TADropEdge()`` without a rule takes the probabilities with every call: ``drop(edge_index, edge_keep_prob, ...)``,
     or a ``Data`` with ``edge_keep_prob`` as :class:`AddKeepProbability` writes it. This is the way of mini-batches,
@@ -70,8 +86,14 @@ class TADropEdge(nn.Module):
     * ``layers=L``: ``drop(..., layer=l)`` keeps rates that run in equal steps from ``keep_prob`` or ``keep_ratio`` in
       layer 0 to ``keep_last`` (1 by default) in layer L − 1. Masks of one epoch are nested.
 
-    Coins are a pure function of (seed, epoch, the two node ids): both directions of an edge share one. (The laboratory
-    numbers edges by their place in the graph instead, so its coins are others.)
+    **Shapes** (docs/howto/shapes.md). ``weight`` names the attribute of a ``Data`` that holds edge weights: they enter
+    the score, and ``unbiased`` divides them; None looks at no weights. ``num_nodes=(S, T)`` says that arcs lead from
+    one set of nodes to another; ``x`` and ``node_id`` are pairs then. ``relations`` names those of a ``HeteroData``
+    that are thinned, each together with its reverse ``rev_…``; others are not touched.
+
+    Coins are a pure function of (seed, epoch, the two node ids), in a ``HeteroData`` also of the relation. With
+    ``coins="pair"`` both directions of an edge share one; with ``"arc"`` each has its own, by the same probability.
+    (The laboratory numbers edges by their place in the graph instead, so its coins are others.)
 
     **Batches of graphs.** Our transforms write ``data.graph_number``, and ``drop(batch)`` draws by it: graphs of a
     batch have coins of their own, whoever shares it, and a rule, ``connected`` and ``exact`` look at each graph alone.
@@ -119,6 +141,9 @@ class TADropEdge(nn.Module):
         exact: bool = False,
         layers: int | None = None,
         keep_last: float | None = None,
+        coins: str = "pair",
+        weight: str | None = WEIGHT,
+        relations: Sequence[str | Sequence[str]] | None = None,
         cache_dir: str | Path | None = None,
         **settings: Any,
     ) -> None:
@@ -139,6 +164,9 @@ class TADropEdge(nn.Module):
             exact=exact,
             layers=layers,
             keep_last=keep_last,
+            coins=coins,
+            weight=weight,
+            relations=relations,
             cache_dir=cache_dir,
             settings=settings,
         )
@@ -166,24 +194,27 @@ connected=True)
 
     def forward(
         self,
-        edge_index: Tensor | Data,
+        edge_index: Any,
         *edge_attr: Tensor | None,
         edge_keep_prob: Tensor | None = None,
-        node_id: Tensor | None = None,
-        x: Tensor | None = None,
-        num_nodes: int | None = None,
+        node_id: Any = None,
+        x: Any = None,
+        num_nodes: int | tuple[int, int] | None = None,
         edge_weight: Tensor | None = None,
         layer: int | None = None,
     ) -> Any:
-        """Return a thinned ``Data``, or the kept arcs, the mask, and what of the tensors belongs to the kept arcs."""
+        """Return a thinned ``Data`` or matrix, or the kept arcs, the mask, and what of the tensors belongs to them."""
         if isinstance(edge_index, BaseData):
             beside = (*edge_attr, edge_keep_prob, x, num_nodes, edge_weight)
             if any(value is not None for value in beside):
                 raise TadropedgeError("edge_index is a Data, which brings all of its tensors: give drop(data) alone")
-            return self._thinned(check_data(edge_index), node_id, layer)
-        check_arcs(edge_index)
+            return self._thinned(check_shape(edge_index), node_id, layer)
         if self.dropping.strategy is None and edge_keep_prob is None and edge_attr:
             edge_keep_prob, *edge_attr = edge_attr  # type: ignore[assignment]
+        arcs = self._read(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        if is_adjacency(edge_index):
+            return self._thinned_matrix(edge_index, arcs, edge_attr, edge_keep_prob, layer)
+        check_arcs(edge_index)
         weighs = self.dropping.unbiased or edge_weight is not None
         if not self.training:
             everything = torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
@@ -194,41 +225,42 @@ connected=True)
                 raise TadropedgeError(
                     f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
                 )
-        arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
         chosen = places(mask)
-        weights = (_over(_ones(edge_index) if edge_weight is None else edge_weight, prob, chosen),) if weighs else ()
+        weights = (over(_ones(edge_index) if edge_weight is None else edge_weight, prob, chosen),) if weighs else ()
         kept = (None if values is None else take(values, chosen) for values in edge_attr)
-        return (take_arcs(edge_index, chosen), mask, *weights, *kept)
+        return (kept_arcs(edge_index, chosen, paired=is_paired(self.dropping)), mask, *weights, *kept)
 
     def mask(
         self,
-        edge_index: Tensor,
+        edge_index: Any,
         edge_keep_prob: Tensor | None = None,
-        node_id: Tensor | None = None,
+        node_id: Any = None,
         *,
-        x: Tensor | None = None,
-        num_nodes: int | None = None,
+        x: Any = None,
+        num_nodes: int | tuple[int, int] | None = None,
         edge_weight: Tensor | None = None,
         layer: int | None = None,
     ) -> Tensor:
-        """The mask of kept arcs, bool ``[A]``; all True in ``eval()``."""
-        check_arcs(edge_index)
+        """The mask of kept arcs, or of the kept entries of a sparse matrix, bool ``[A]``; all True in ``eval()``."""
+        arcs = self._read(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        check_arcs(arcs.edge_index)
         if not self.training:
-            return torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
-        arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+            return torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
         return self._draw(arcs, edge_keep_prob, layer)[0]
 
     def probabilities(
         self,
-        edge_index: Tensor | Data,
+        edge_index: Any,
         *,
-        x: Tensor | None = None,
-        num_nodes: int | None = None,
+        x: Any = None,
+        num_nodes: int | tuple[int, int] | None = None,
         edge_weight: Tensor | None = None,
         layer: int | None = None,
-    ) -> Tensor:
+    ) -> Any:
         """The keep probability of each arc by the rule of this module, float64 ``[A]``; self-loops have 1.
+
+        Those of a ``HeteroData`` are a dictionary, by relation.
 
         >>> edge_index = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 0, 2]])
         >>> TADropEdge(keep_prob=0.25).probabilities(edge_index).tolist()
@@ -236,38 +268,40 @@ connected=True)
         """
         if self.dropping.strategy is None:
             raise TadropedgeError("this TADropEdge has no rule: edge_index has no probabilities but those you give")
-        arcs = Arcs(edge_index=edge_index, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        if isinstance(edge_index, HeteroData):
+            data, names = check_shape(edge_index), relations_of(edge_index, self.dropping.relations)
+            return {name: self._arc_prob(self._arcs_of_side(side_of(data, name)), layer) for name in names}
         if isinstance(edge_index, BaseData):
-            arcs = _arcs_of(check_data(edge_index), None, self.dropping.column)
-        arcs.check()
-        return self._plan(arcs).arc_prob(self._layer(layer))
+            data = check_shape(edge_index)
+            return self._arc_prob(self._arcs_of(data, links_of(data._store), None), layer)
+        arcs = self._read(edge_index, node_id=None, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
+        return self._arc_prob(arcs, layer)
 
     # -- how ------------------------------------------------------------------------------------------
 
-    def _thinned(self, data: Data, node_id: Tensor | None, layer: int | None) -> Data:
+    def _thinned(self, data: Any, node_id: Any, layer: int | None) -> Any:
         """A shallow copy of ``data`` that holds the kept arcs alone."""
         if not self.training:
             return data
-        arcs = _arcs_of(data, node_id, self.dropping.column)
-        given = None if self.dropping.strategy is not None else getattr(data, "edge_keep_prob", None)
+        if isinstance(data, HeteroData):
+            return self._thinned_relations(data, node_id, layer)
+        links = links_of(data._store)
+        arcs, given = self._arcs_of(data, links, node_id), self._given(data)
         self._look_at(data, given)
         mask, prob = self._draw(arcs, given, layer)
-        chosen = places(mask)
-        thin = take_data(data, chosen)
-        for name in PER_GRAPH & set(data.keys()):
-            thin[name] = data[name]  # [B] is no attribute of arcs, even where there are as many
-        if "num_nodes" not in data and not any(data.is_node_attr(key) for key, _ in data):
+        thin = copy.copy(data)
+        for key, value in self._kept(data._store, links, mask, prob).items():
+            if key not in PER_GRAPH:  # [B] is no attribute of arcs, even where there are as many
+                thin[key] = value
+        if not {"num_nodes", "adj_t"} & set(data.keys()) and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
-        if self.dropping.unbiased:
-            weight = _ones(arcs.edge_index) if arcs.edge_weight is None else arcs.edge_weight
-            thin.edge_weight = _over(weight, prob, chosen)
-            if getattr(data, "edge_shift", None) is not None:
-                thin.edge_shift = _over(data.edge_shift, prob, chosen)
         return thin
 
     def _look_at(self, data: Data, given: Tensor | None) -> None:
         """Say, at the first data, what a wrong order of transforms has done to them."""
-        if torch.compiler.is_compiling() or (data.edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
+        if torch.compiler.is_compiling() or not is_simple(data):
+            return
+        if data.edge_index.is_cuda and torch.cuda.is_current_stream_capturing():
             return
         if self.dropping.once.first("order"):
             if given is not None:
@@ -275,7 +309,84 @@ connected=True)
             if not self.dropping.unbiased:
                 tell_normalised(data, self.dropping.once, kept=self.dropping.score is None)
 
-    def _draw(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _thinned_relations(self, data: HeteroData, node_id: object, layer: int | None) -> HeteroData:
+        """The same for a graph of many relations, all by the coins of one epoch."""
+        if node_id is not None:
+            raise TadropedgeError("node_id is of one kind of nodes: write it as n_id into each kind of a HeteroData")
+        sides = [side_of(data, name) for name in relations_of(data, self.dropping.relations)]
+        self._check_caller()
+        thin, epoch = copy.copy(data), self._taken_epoch()
+        for side in sides:
+            with about(side.relation):
+                mask, prob = self._draw(self._arcs_of_side(side), self._given(side.store), layer, epoch)
+                kept = self._kept(side.store, side.links, mask, prob)
+            for key, value in kept.items():
+                thin[side.relation][key] = value
+        return thin
+
+    def _thinned_matrix(
+        self, matrix: Any, arcs: Arcs, others: Sequence[object], edge_keep_prob: Tensor | None, layer: int | None
+    ) -> Any:
+        """The kept entries of a sparse matrix, in its layout."""
+        if any(value is not None for value in others):
+            raise TadropedgeError("a sparse matrix has values and no edge attributes: give drop(adj_t), or a Data")
+        if not self.training:
+            return matrix
+        mask, prob = self._draw(arcs, edge_keep_prob, layer)
+        return thinned_input(matrix, mask, prob, paired=is_paired(self.dropping))
+
+    def _read(self, edge_index: Any, **given: Any) -> Arcs:
+        weighted = self.dropping.weight is not None
+        return read_arcs(edge_index, **given, coins=self.dropping.coins, weighted=weighted)
+
+    def _kept(self, store: Any, links: Links, mask: Tensor, prob: Tensor | None) -> dict[str, Any]:
+        return thin_store(store, links, mask, paired=is_paired(self.dropping), prob=prob, weight=self.dropping.weight)
+
+    def _given(self, store: Any) -> Tensor | None:
+        """The probabilities that ride along, where no rule makes them."""
+        return None if self.dropping.strategy is not None else getattr(store, "edge_keep_prob", None)
+
+    def _arcs_of(self, data: Data, links: Links, node_id: Tensor | None) -> Arcs:
+        """The arcs of a ``Data``; mini-batches name their nodes by ``n_id``, and batches their graphs by a number."""
+        column, two = self.dropping.column, isinstance(links.num_nodes, tuple)
+        numbers = None if two else numbers_of(data)
+        if node_id is None and not two:
+            node_id = named_nodes(data, numbers, getattr(data, "n_id", None), links.edge_index.device)
+        return Arcs(
+            edge_index=links.edge_index,
+            node_id=node_id,
+            x=None if two else getattr(data, "x", None),
+            num_nodes=data.num_nodes if links.num_nodes is None else links.num_nodes,
+            edge_weight=weight_of(data._store, links, self.dropping.weight),
+            column=None if column is None else arc_attribute(data, column),
+            ordered=self.dropping.coins == "arc",
+            batch=data.batch if numbers is not None and len(numbers) > 1 else None,
+            among_many=is_later(numbers),
+        )
+
+    def _arcs_of_side(self, side: Side) -> Arcs:
+        """The arcs of a relation, with coins of its own."""
+        column = self.dropping.column
+        return Arcs(
+            edge_index=side.edge_index,
+            node_id=side.node_id,
+            x=side.x,
+            num_nodes=side.num_nodes,
+            edge_weight=weight_of(side.store, side.links, self.dropping.weight, side.called),
+            column=None if column is None else arc_attribute(side.store, column),
+            ordered=self.dropping.coins == "arc",
+            relation=relation_number(side.relation),
+        )
+
+    def _arc_prob(self, arcs: Arcs, layer: int | None) -> Tensor:
+        arcs.check()
+        arcs.check_ids()
+        return self._plan(arcs).arc_prob(self._layer(layer))
+
+    def _draw(
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
         if not is_plain(self.dropping):
             if torch.compiler.is_exporting():
@@ -283,34 +394,39 @@ connected=True)
                     "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) "
                     "returns those of a rule; connected and exact depend on values"
                 )
-            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, layer)
+            drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, layer, epoch)
             return drawn
         if torch.compiler.is_compiling() or _is_recorded(arcs):
             self._check(arcs, edge_keep_prob, layer)
             assert edge_keep_prob is not None
             self._check_inside(edge_keep_prob)
-            mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch())
+            mask = toss_arcs(arcs, edge_keep_prob, self.seed, self._taken_epoch() if epoch is None else epoch)
             return mask, edge_keep_prob if self.dropping.unbiased else None
-        return self._draw_known(arcs, edge_keep_prob, layer)
+        return self._draw_known(arcs, edge_keep_prob, layer, epoch)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _draw_planned(
-        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """The same outside of a compiled graph, which cannot look for the plan of a graph."""
         if not _is_recorded(arcs):
-            return self._draw_known(arcs, edge_keep_prob, layer)
+            return self._draw_known(arcs, edge_keep_prob, layer, epoch)
         number = self._check(arcs, edge_keep_prob, layer)
         # A recorded graph reads the plan's memory when it is replayed: what a call may forget is made inside.
+        if arcs.by_arc:
+            prob = self._plan(arcs).arc_prob(number)
+            mask = toss_arcs(arcs, prob, self.seed, self._taken_epoch() if epoch is None else epoch)
+            return mask, prob if self.dropping.unbiased else None
         coins = self._planned_coins(arcs, edge_keep_prob, look=False)
-        mask = coins.mask(self.seed, self._taken_epoch(), number, fixed=True)
+        mask = coins.mask(self.seed, self._taken_epoch() if epoch is None else epoch, number, fixed=True)
         return mask, coins.plan.arc_prob(number) if self.dropping.unbiased else None
 
-    def _draw_known(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[Tensor, Tensor | None]:
+    def _draw_known(
+        self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
         """The same by coins that are found or made; tensors that are known have passed all checks."""
-        x = arcs.x if self.dropping.takes_features else None
-        given = map(steady, (edge_keep_prob, arcs.edge_weight, x, arcs.column))
-        sources = (*arcs.origins, *given, arcs.batch, arcs.among_many, arcs.num_nodes, arcs.count)
+        given = map(steady, (edge_keep_prob, *(arcs if self.dropping.takes_features else replace(arcs, x=None)).values))
+        sources = (*arcs.origins, *given, arcs.batch, arcs.among_many, arcs.num_nodes, layer if arcs.by_arc else None)
         coins = self.plans.coins.find(sources)
         if coins is None:
             self._check(arcs, edge_keep_prob, layer)
@@ -319,24 +435,25 @@ connected=True)
         self._check_caller()
         if coins is None:
             arcs.check_ids()
-            coins = self._coins(arcs, edge_keep_prob)
+            coins = self._coins(arcs, edge_keep_prob, number)
             self.plans.coins.keep(sources, coins)
-        mask = self._toss(coins, number)
+        mask = self._toss(coins, number, epoch)
         if not self.dropping.unbiased:
             return mask, None
         if edge_keep_prob is not None:
             return mask, edge_keep_prob
         return mask, coins.plan.arc_prob(number) if isinstance(coins, PlannedCoins) else coins.prob
 
-    def _coins(self, arcs: Arcs, edge_keep_prob: Tensor | None) -> ArcCoins | PlannedCoins:
+    def _coins(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int) -> ArcCoins | PlannedCoins:
         """All that a call needs, made of values that are checked here."""
         if edge_keep_prob is not None:
             check_given(edge_keep_prob)
             if self.dropping.unbiased:
                 check_divisible(edge_keep_prob)
-        if self.dropping.connected or self.dropping.exact or (self.dropping.layers or 1) > 1:
+        nested = (self.dropping.layers or 1) > 1 and not arcs.by_arc
+        if self.dropping.connected or self.dropping.exact or nested:
             return self._planned_coins(arcs, edge_keep_prob)
-        prob = self._plan(arcs).arc_prob() if edge_keep_prob is None else edge_keep_prob.detach()
+        prob = self._plan(arcs).arc_prob(layer) if edge_keep_prob is None else edge_keep_prob.detach()
         words = self.plans.words_of(arcs)
         with lasting():
             return ArcCoins.of(words, prob, divides=self.dropping.unbiased and edge_keep_prob is None)
@@ -348,8 +465,10 @@ connected=True)
             words = plan.words if arcs.node_id is None else arcs.words(plan.graph.pairs)
         return PlannedCoins(plan=plan, rows=rows, words=words, exact=self.dropping.exact)
 
-    def _toss(self, coins: ArcCoins | PlannedCoins, layer: int) -> Tensor:
-        """Draw with an epoch that is, with ``advance="call"``, the caller's alone."""
+    def _toss(self, coins: ArcCoins | PlannedCoins, layer: int, epoch: Tensor | None) -> Tensor:
+        """Draw with a given epoch, or one that is, with ``advance="call"``, the caller's alone."""
+        if epoch is not None:
+            return coins.mask(self.seed, epoch, layer)
         taken = self.advance == "call"
         if self.epoch.is_cuda:
             # The next epoch comes after the coins in their stream, so they need no copy of this one.
@@ -361,17 +480,17 @@ connected=True)
         if vectorised():
             return coins.mask(self.seed, self._taken_epoch(), layer)
         with TAKING:
-            epoch = int(self.epoch)
+            now = int(self.epoch)
             if taken:
                 self.epoch.add_(1)
-        return coins.mask(int(self.seed), epoch, layer)
+        return coins.mask(int(self.seed), now, layer)
 
     def _plan(self, arcs: Arcs) -> DropPlan:
         """What was computed when this graph was first seen."""
         weight = arcs.edge_weight if self.dropping.score is not None else None
         features = self.dropping.features(arcs.x)
         make = partial(DropPlan.of if arcs.batch is None else BatchPlan.of, self.dropping, arcs)
-        return self.plans.find((arcs.edge_index, weight, features, arcs.column, arcs.batch), arcs.count, make)
+        return self.plans.find((arcs.edge_index, weight, features, arcs.column, arcs.batch), arcs.kind, make)
 
     def _layer(self, layer: int | None) -> int:
         if self.dropping.layers is None:
@@ -472,32 +591,8 @@ connected=True)
         super().__setstate__(known | state)  # type: ignore[no-untyped-call]
 
 
-def _arcs_of(data: Data, node_id: Tensor | None, column: str | None) -> Arcs:
-    """The arcs of a ``Data``; mini-batches name their nodes by ``n_id``, and batches their graphs by a number."""
-    numbers = numbers_of(data)
-    return Arcs(
-        edge_index=data.edge_index,
-        node_id=named_nodes(data, numbers, getattr(data, "n_id", None)) if node_id is None else node_id,
-        x=getattr(data, "x", None),
-        num_nodes=data.num_nodes,
-        edge_weight=getattr(data, "edge_weight", None),
-        column=None if column is None else arc_attribute(data, column),
-        batch=data.batch if numbers is not None and len(numbers) > 1 else None,
-        among_many=is_later(numbers),
-    )
-
-
 def _ones(edge_index: Tensor) -> Tensor:
     return torch.ones(edge_index.shape[1], device=edge_index.device)
-
-
-def _over(values: Tensor, prob: Tensor | None, chosen: Tensor) -> Tensor:
-    """The kept values, divided by their keep probability where there is one: ``[A', ...]``."""
-    kept = take(values, chosen)
-    if prob is None:
-        return kept
-    kept = kept if values.is_floating_point() else kept.to(torch.get_default_dtype())
-    return kept / take(prob, chosen).to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))
 
 
 def _is_recorded(arcs: Arcs) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.checks import check_flag, check_integer, check_number, check_path, is_plain, settle
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.checks import check_flag, check_integer, check_number, check_path, check_text, is_plain, settle
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.method import UNIFORM, Method, check_options
+from tadropedge.pyg.hetero import check_relations, joined
 from tadropedge.pyg.once import Once
 from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees, probabilities
 from tadropedge.pyg.scoring import scores_of
+from tadropedge.pyg.shapes import WEIGHT
 from tadropedge.pyg.shown import listed
 from tadropedge.scores.column import per_edge
 from tadropedge.scores.solve import Score, check_settings, named, parameters, settings_for
@@ -29,6 +31,7 @@ from tadropedge.strategies import Score as Strategy
 DEFAULT_RULE = "cdf"  # of a score without a strategy, as in keep_probabilities
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
 MOST_LAYERS = 10_000
+COINS = {"pair": None, "arc": None}  # what has a coin of its own
 RULE = ("strategy", "keep_prob", "keep_ratio", "gamma", "inverse", "sensitivity")
 
 
@@ -60,6 +63,9 @@ of edges, each is kept with only about its keep probability, so dividing by it w
     keep_last: float | None = None
     cache_dir: str | Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    coins: str = "pair"
+    weight: str | None = WEIGHT
+    relations: Sequence[str | Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
         for name in ("inverse", "unbiased", "connected", "exact"):
@@ -70,6 +76,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         self._check_score()
         self._check_rule()
         self._check_layers()
+        self._check_shape()
 
     # -- checks ---------------------------------------------------------------------------------------
 
@@ -111,6 +118,16 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         settle(self, layers=check_integer("layers", self.layers, least=1, most=MOST_LAYERS))
         settle(self, keep_last=check_number("keep_last", 1.0 if self.keep_last is None else self.keep_last, 0, 1))
 
+    def _check_shape(self) -> None:
+        lookup("coins", self.coins, COINS)
+        if self.coins == "arc" and (self.connected or self.exact):
+            option = "connected" if self.connected else "exact"
+            raise TadropedgeError(
+                f"{option} is about edges, of which both arcs share a coin: use coins='pair', or leave {option} out"
+            )
+        settle(self, weight=None if self.weight is None else check_text("weight", self.weight))
+        settle(self, relations=check_relations(self.relations))
+
     # -- what it says ---------------------------------------------------------------------------------
 
     @property
@@ -146,6 +163,9 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         if not self.takes_features:
             return None
         name, function = named(self.score)  # type: ignore[arg-type]
+        if isinstance(x, tuple):
+            optional = parameters(function)["features"].default is None
+            return None if optional and any(side is None for side in x) else joined(x, name)
         if x is None and parameters(function)["features"].default is not None:
             raise TadropedgeError(f"the score {name!r} needs node features: give x=, or a Data with x")
         if x is None or (isinstance(x, Tensor) and (is_plain(x) or (x.layout is torch.sparse_csr and not x.is_meta))):
@@ -158,9 +178,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         name = self.settings.get("column") if isinstance(self.score, str) and self.score == "column" else None
         return name if isinstance(name, str) else None
 
-    def rows(
-        self, graph: Graph, x: Tensor | None = None, column: Tensor | None = None, *, among_many: bool = False
-    ) -> Tensor:
+    def rows(self, graph: Graph, x: object = None, column: Tensor | None = None, *, among_many: bool = False) -> Tensor:
         """The keep probability of each edge in each layer, float64 ``[L, M]``; one row where layers do not differ.
 
         ``among_many``: the graph is one of a dataset, and a budget out of its reach is no error.
@@ -185,7 +203,7 @@ of edges, each is kept with only about its keep probability, so dividing by it w
         rows = rising if self.rates[0] <= self.rates[-1] else rising.flip(0)
         return check_divisible(rows) if self.unbiased else rows
 
-    def _weights(self, graph: Graph, x: Tensor | None, column: Tensor | None) -> Tensor | Graph:
+    def _weights(self, graph: Graph, x: object, column: Tensor | None) -> Tensor | Graph:
         """What the rule looks at: scores, ones, or the graph."""
         if self.score is None:
             by_degree = looks_at_degrees(self.strategy)

@@ -11,10 +11,13 @@ from torch import Tensor
 
 from tadropedge.checks import as_integer, check_device, check_flag, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.pyg.coins import ArcCoins, PlannedCoins, places, take_arcs
+from tadropedge.pyg.adjacency import entries, is_adjacency, kept_arcs, known_size, matrix_size, plain_arcs, thinned
+from tadropedge.pyg.coins import ArcCoins, PlannedCoins
 from tadropedge.pyg.dropping import DEFAULT_RULE, Dropping
 from tadropedge.pyg.known import UNKNOWN, Known, steady
 from tadropedge.pyg.plans import MOST_GRAPHS, Arcs, DropPlan, lasting
+from tadropedge.pyg.shapes import over
+from tadropedge.pyg.taking import places
 from tadropedge.pyg.traps import check_given, lengthened
 from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.sampling import key_tensor, signed, toss
@@ -42,13 +45,14 @@ def ta_dropout_edge(
     seed: int = 0,
     epoch: int = 0,
     training: bool = True,
-    node_id: Tensor | None = None,
-    x: Tensor | None = None,
-    num_nodes: int | None = None,
+    node_id: Tensor | tuple[Tensor | None, Tensor | None] | None = None,
+    x: Tensor | tuple[Tensor | None, Tensor | None] | None = None,
+    num_nodes: int | tuple[int, int] | None = None,
     edge_weight: Tensor | None = None,
+    coins: str = "pair",
     cache_dir: str | Path | None = None,
     **settings: Any,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Any, Tensor]:
     """Drop edges by importance: the kept arcs ``[2, A']`` and the mask ``[A]`` over the arcs of ``edge_index``.
 
     The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
@@ -56,6 +60,9 @@ def ta_dropout_edge(
     ``unbiased`` and ``layers``. What the last few graphs and rules had is remembered while their tensors live and
     nothing is written into them; own functions are called each time. Give either ``edge_keep_prob [A]``, or a rule: a
     ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
+
+    An ``EdgeIndex`` stays one. A sparse matrix ``adj_t`` takes the place of the arcs, thinned in the same layout, and
+    the mask is over its entries. ``num_nodes=(S, T)`` says that arcs lead from one set of nodes to another.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
     >>> thin, edge_mask = ta_dropout_edge(edge_index, score="degree", strategy="proportional", keep_ratio=0.75, epoch=2)
@@ -77,24 +84,26 @@ def ta_dropout_edge(
         "sensitivity": sensitivity,
         "connected": connected,
         "exact": exact,
+        "coins": coins,
         "cache_dir": cache_dir,
     }
-    arcs = Arcs(edge_index=edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
-    sources = (*arcs.origins, *map(steady, (edge_keep_prob, x, edge_weight)), num_nodes, *_told(rule, settings))
+    arcs = read_arcs(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight, coins=coins)
+    sources = (*arcs.origins, *map(steady, (edge_keep_prob, *arcs.values)), num_nodes, *_told(rule, settings))
     compiled = torch.compiler.is_compiling()
-    coins = None if compiled else KNOWN.find(sources)
-    dropping = Dropping(**rule, settings=settings) if coins is None else None
+    known = None if compiled else KNOWN.find(sources)
+    dropping = Dropping(**rule, settings=settings) if known is None else None
     if dropping is not None:
         arcs.check()
     words = signed(check_seed(seed, signed=True) % 2**64), _epoch(epoch)
     if not check_flag("training", training):
-        return edge_index, torch.ones(edge_index.shape[1], dtype=torch.bool, device=edge_index.device)
+        return edge_index, torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
     if dropping is not None:
-        coins = _coins(dropping, arcs, edge_keep_prob)
+        known = _coins(dropping, arcs, edge_keep_prob)
         if not compiled:
-            KNOWN.keep(sources, coins)
-    mask: Tensor = coins.mask(*words)  # type: ignore[union-attr]
-    return take_arcs(edge_index, places(mask)), mask
+            KNOWN.keep(sources, known)
+    mask: Tensor = known.mask(*words)  # type: ignore[union-attr]
+    paired = coins == "pair" and (edge_keep_prob is None or connected or exact)
+    return thinned_input(edge_index, mask, paired=paired), mask
 
 
 def _told(rule: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[object, ...]:
@@ -115,13 +124,53 @@ def _coins(dropping: Dropping, arcs: Arcs, edge_keep_prob: Tensor | None) -> Arc
     arcs.check_ids()
     with lasting():
         if is_plain(dropping):
-            return ArcCoins.of(arcs.words(arcs.edge_index), edge_keep_prob)  # type: ignore[arg-type]
+            return ArcCoins.of(arcs.words(arcs.placed), edge_keep_prob)  # type: ignore[arg-type]
         plan = DropPlan.of(dropping, arcs)
         rows = plan.given(edge_keep_prob) if plan.rows is None else plan.rows  # type: ignore[arg-type]
         if dropping.connected or dropping.exact:
             words = arcs.words(plan.graph.pairs)
             return PlannedCoins(plan=plan, rows=rows, words=words, exact=dropping.exact)
-        return ArcCoins.of(arcs.words(arcs.edge_index), plan.arc_prob())
+        return ArcCoins.of(arcs.words(arcs.placed), plan.arc_prob())
+
+
+def read_arcs(
+    edge_index: Any,
+    *,
+    node_id: Any,
+    x: Any,
+    num_nodes: Any,
+    edge_weight: Tensor | None,
+    coins: str = "pair",
+    weighted: bool = True,
+) -> Arcs:
+    """The arcs of a tensor ``[2, A]``, of an ``EdgeIndex`` or of a sparse matrix, whose values are edge weights."""
+    ordered = isinstance(coins, str) and coins == "arc"
+    if not is_adjacency(edge_index):
+        arcs, size = plain_arcs(edge_index), known_size(edge_index, num_nodes)
+        return Arcs(edge_index=arcs, node_id=node_id, x=x, num_nodes=size, edge_weight=edge_weight, ordered=ordered)
+    if edge_weight is not None:
+        raise TadropedgeError(
+            "edge_index is a sparse matrix, whose values are its edge weights: leave edge_weight= out"
+        )
+    found = entries(edge_index, "edge_index")
+    weight = found.weight if weighted else None
+    size = matrix_size(found, num_nodes)
+    return Arcs(edge_index=found.edge_index, node_id=node_id, x=x, num_nodes=size, edge_weight=weight, ordered=ordered)
+
+
+def thinned_input(edge_index: Any, mask: Tensor, prob: Tensor | None = None, *, paired: bool) -> Any:
+    """What :func:`read_arcs` has read, with the arcs in ``mask`` alone; values of a matrix are divided by ``prob``."""
+    if not is_adjacency(edge_index):
+        return kept_arcs(edge_index, mask, paired=paired)
+    values = entries(edge_index).values
+    if values is None and prob is not None:
+        values = torch.ones(mask.shape[0], device=mask.device)
+    return thinned(edge_index, mask, None if values is None else over(values, prob, places(mask)))
+
+
+def is_paired(dropping: Dropping) -> bool:
+    """Whether both arcs of an edge surely have one fate: given probabilities may differ between them."""
+    return dropping.coins == "pair" and not is_plain(dropping)
 
 
 def is_plain(dropping: Dropping) -> bool:
@@ -131,7 +180,7 @@ def is_plain(dropping: Dropping) -> bool:
 
 def toss_arcs(arcs: Arcs, edge_keep_prob: Tensor, seed: Tensor, epoch: Tensor) -> Tensor:
     """Toss the coin of every arc, which is that of its two nodes."""
-    words = arcs.words(arcs.edge_index)
+    words = arcs.words(arcs.placed)
     multiplier, offset = key_tensor(seed, epoch)
     return toss(words, multiplier, offset, edge_keep_prob.to(torch.float64))
 

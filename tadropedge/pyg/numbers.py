@@ -100,12 +100,11 @@ def among_many(data: Data) -> bool:
     return is_later(numbers_of(data))
 
 
-def named_nodes(data: Data, numbers: Tensor | None, node_id: Tensor | None) -> Tensor | None:
+def named_nodes(data: Data, numbers: Tensor | None, node_id: Tensor | None, where: torch.device) -> Tensor | None:
     """``node_id [N]``, set apart by the number of its graph; None where places in ``data`` are the names."""
     if numbers is None or (len(numbers) == 1 and not is_later(numbers)):
         return node_id
     if len(numbers) == 1:
-        where = data.edge_index.device
         names = torch.arange(data.num_nodes, device=where) if node_id is None else node_id.to(torch.int64)
         return names + int(_offsets(numbers))  # nothing is copied to a device, where a graph may be recorded
     numbers = numbers.to(data.batch.device)

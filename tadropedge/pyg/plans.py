@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from tadropedge.checks import as_integer, check_device, check_integer, check_tensor, check_whole
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import fingerprint
 from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
+from tadropedge.pyg.adjacency import place_sides
 from tadropedge.pyg.dropping import Dropping
 from tadropedge.pyg.known import KEEPING, Known, steady
 from tadropedge.pyg.rules import check_forest
@@ -38,27 +39,34 @@ class Arcs:
     """A graph as it comes: arcs ``[2, A]``, and what is known of its nodes and arcs.
 
     ``node_id [N]`` names the nodes of a mini-batch by their ids in the whole graph, by which coins go. ``column`` is
-    the attribute of a ``Data`` that edges are scored by. ``batch [N]`` is the graph of each node, where there are many
-    and each has a number; ``among_many``: a single graph that comes from a dataset.
+    the attribute of a ``Data`` that edges are scored by. ``num_nodes=(S, T)`` says that arcs lead from S sources to T
+    targets, two sets that are numbered apart; ``node_id`` and ``x`` are pairs then, too. Coins are those of a pair of
+    nodes, or of an arc where they are ``ordered``, as between two sets they always are; each ``relation`` has its own.
+    ``batch [N]`` is the graph of each node, where there are many and each has a number; ``among_many``: a single graph
+    that comes from a dataset.
     """
 
     edge_index: Tensor
-    node_id: Tensor | None = None
-    x: Tensor | None = None
-    num_nodes: int | None = None
+    node_id: Tensor | tuple[Tensor | None, Tensor | None] | None = None
+    x: Tensor | tuple[Tensor | None, Tensor | None] | None = None
+    num_nodes: int | tuple[int, int] | None = None
     edge_weight: Tensor | None = None
     column: Tensor | None = None
+    ordered: bool = False
+    relation: int = 0
     batch: Tensor | None = None
     among_many: bool = False
 
     def check(self) -> None:
         """Refuse what is no graph, or lies on several devices; values are not looked at."""
         check_arcs(self.edge_index)
-        if self.node_id is not None:
-            if check_whole("node_id", self.node_id).dim() != 1:
-                raise TadropedgeError(f"node_id must be one number for each node, got shape {list(self.node_id.shape)}")
-            check_device("node_id", self.node_id, self.edge_index.device, "edge_index")
-        if self.num_nodes is not None:
+        for name, value in (("node_id", self.node_id), ("x", self.x)):
+            check_sides(name, value, self.sizes)
+        for name, ids in self._ids():
+            if check_whole(name, ids).dim() != 1:
+                raise TadropedgeError(f"{name} must be one number for each node, got shape {list(ids.shape)}")
+            check_device(name, ids, self.edge_index.device, "edge_index")
+        if self.num_nodes is not None and self.sizes is None:
             check_integer("num_nodes", self.num_nodes, least=0)
         if self.edge_weight is not None:
             found = check_tensor("edge_weight", self.edge_weight)
@@ -68,17 +76,52 @@ class Arcs:
                 )
             check_device("edge_weight", found, self.edge_index.device, "edge_index")
 
+    def _ids(self) -> list[tuple[str, Tensor]]:
+        """The tensors of node ids, with the names by which errors call them."""
+        if not isinstance(self.node_id, tuple):
+            return [] if self.node_id is None else [("node_id", self.node_id)]
+        return [(f"node_id[{side}]", ids) for side, ids in enumerate(self.node_id) if ids is not None]
+
     def check_ids(self) -> None:
-        """Refuse arcs to nodes that have no id."""
-        if self.node_id is not None and self.edge_index.numel():
+        """Refuse arcs to nodes that have no id, or that the two sets of nodes do not hold."""
+        if not self.edge_index.numel():
+            return
+        if self.sizes is not None:
+            self._check_sides(self.sizes)
+        elif isinstance(self.node_id, Tensor):
             least, most = torch.stack(torch.aminmax(self.edge_index)).tolist()
             if least < 0 or most >= len(self.node_id):
                 wrong = least if least < 0 else most
                 raise TadropedgeError(f"node_id names {len(self.node_id)} nodes, but edge_index holds the node {wrong}")
 
+    def _check_sides(self, sizes: tuple[int, int]) -> None:
+        low, high = torch.stack(torch.aminmax(self.edge_index, dim=1)).tolist()
+        named = dict(self._ids())
+        for side, what in enumerate(("source", "target")):
+            count, wrong = sizes[side], low[side] if low[side] < 0 else high[side]
+            if wrong < 0 or wrong >= count:
+                raise TadropedgeError(
+                    f"edge_index holds the {what} {wrong}, but num_nodes={sizes}: {what}s run from 0 to {count - 1}"
+                )
+            ids = named.get(f"node_id[{side}]")
+            if ids is not None and len(ids) < count:
+                raise TadropedgeError(f"node_id[{side}] names {len(ids)} nodes, but there are {count} {what}s")
+
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """The numbers of sources and of targets, where these are two sets of nodes."""
+        if not isinstance(self.num_nodes, tuple | list):
+            return None
+        if len(self.num_nodes) != 2:
+            raise TadropedgeError(f"num_nodes must be a number or a pair (sources, targets), got {self.num_nodes}")
+        sources, targets = (check_integer("num_nodes", each, least=0) for each in self.num_nodes)
+        return sources, targets
+
     @property
     def count(self) -> int | None:
         """The number of nodes, as far as it is known."""
+        if self.sizes is not None:
+            return sum(self.sizes)
         if self.num_nodes is not None:
             return as_integer(self.num_nodes)
         rows = self.node_id if self.node_id is not None else self.x
@@ -90,11 +133,56 @@ class Arcs:
 
         A field that :meth:`words` reads must stand here, or its words are those of another graph.
         """
-        return self.edge_index, self.node_id
+        names = self.node_id if isinstance(self.node_id, tuple) else (self.node_id,)
+        return self.edge_index, self.kind, *names
+
+    @property
+    def kind(self) -> Any:
+        """What a plan depends on beside tensors: the number of nodes, and where coins are not those of pairs."""
+        plain = self.sizes is None and not self.ordered and not self.relation
+        return self.count if plain else (self.sizes or self.count, self.ordered, self.relation)
+
+    @property
+    def values(self) -> tuple[Tensor | None, ...]:
+        """All tensors that scores look at, beside the arcs."""
+        sides = self.x if isinstance(self.x, tuple) else (self.x,)
+        return self.edge_weight, self.column, *sides
+
+    @property
+    def by_arc(self) -> bool:
+        """Whether the two arcs of an edge have a coin each."""
+        return self.ordered and self.sizes is None
+
+    @property
+    def placed(self) -> Tensor:
+        """The arcs as those of one graph: the targets of a relation between two sets come after its sources."""
+        return self.edge_index if self.sizes is None else place_sides(self.edge_index, self.sizes)
+
+    @property
+    def unnamed(self) -> Arcs:
+        """The same arcs with coins by the places of nodes."""
+        return self if self.node_id is None else replace(self, node_id=None)
 
     def words(self, pairs: Tensor) -> Tensor:
-        """The words of node pairs, by which coins are drawn."""
-        return node_pair_words(pairs if self.node_id is None else self.node_id[pairs])
+        """The words of node pairs ``[2, M]`` as in :attr:`placed`, by which coins are drawn."""
+        if self.sizes is None:
+            ids = self.node_id[pairs] if isinstance(self.node_id, Tensor) else pairs
+            return node_pair_words(ids, ordered=self.ordered, relation=self.relation)
+        sides = pairs[0], pairs[1] - self.sizes[0]  # pairs of a graph have the lower node first, here the source
+        names = self.node_id if isinstance(self.node_id, tuple) else (None, None)
+        ends = [end if ids is None else ids[end] for ids, end in zip(names, sides, strict=True)]
+        return node_pair_words(torch.stack(ends), ordered=True, relation=self.relation)
+
+
+def check_sides(name: str, value: object, sizes: tuple[int, int] | None) -> None:
+    """Refuse what does not say something for each of two sets of nodes, or says it where there is one."""
+    if sizes is not None and value is not None and not (isinstance(value, tuple) and len(value) == 2):
+        raise TadropedgeError(
+            f"{name} must be a pair, as num_nodes or edge_index says ({sizes[0]} sources, {sizes[1]} targets), got "
+            f"{show(value)}"
+        )
+    if sizes is None and isinstance(value, tuple):
+        raise TadropedgeError(f"{name} is a pair, as between two sets of nodes: give num_nodes=(sources, targets), too")
 
 
 def check_arcs(edge_index: object) -> None:
@@ -123,7 +211,7 @@ class DropPlan:
         """Build the graph, score its edges, and check that the options can be met."""
         weight = arcs.edge_weight if dropping.score is not None else None
         nodes = arcs.count if arcs.edge_index.numel() or arcs.count else 1  # an empty graph has nothing to drop
-        graph = Graph.from_edge_index(arcs.edge_index, nodes, weight)
+        graph = Graph.from_edge_index(arcs.placed, nodes, weight)
         forest = ForestPlan.of(graph) if dropping.connected else None
         many = arcs.among_many
         rows = None if dropping.strategy is None else dropping.rows(graph, arcs.x, arcs.column, among_many=many)
@@ -131,7 +219,7 @@ class DropPlan:
         if forest is not None and rows is not None:
             check(forest, rows)
         falling = rows is not None and dropping.rates[0] > dropping.rates[-1]
-        words = node_pair_words(graph.pairs)
+        words = arcs.unnamed.words(graph.pairs)
         return cls(graph=graph, words=words, rows=rows, falling=falling, forest=forest, check=check)
 
     def given(self, edge_keep_prob: Tensor, look: bool = True) -> Tensor:
@@ -232,7 +320,7 @@ class KeptPlans:
         words = self.words.find(arcs.origins)
         if words is None:
             with lasting():
-                words = arcs.words(arcs.edge_index)
+                words = arcs.words(arcs.placed)
             self.words.keep(arcs.origins, words)
         return words
 

@@ -16,21 +16,22 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch, Data
-from torch_geometric.data.data import BaseData
+from torch_geometric.data import Batch, Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
-from tadropedge.checks import check_path, check_tensor
+from tadropedge.checks import check_path, check_tensor, check_text
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.pyg.numbers import NAME, among_many
 from tadropedge.pyg.once import Once
 from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees, probabilities
 from tadropedge.pyg.scoring import scores_of
+from tadropedge.pyg.shapes import WEIGHT, check_shape
 from tadropedge.pyg.shown import in_order, listed
 from tadropedge.pyg.traps import LARGEST, check_arc_values, tell_normalised
+from tadropedge.pyg.views import check_rewritable, transformed
 from tadropedge.scores.column import per_edge
-from tadropedge.scores.solve import Score, check_settings, settings_for
+from tadropedge.scores.solve import Score, check_settings, named, settings_for
 from tadropedge.sensitivity import SENSITIVITY
 from tadropedge.shift import FLOATS, NORMALIZATIONS, shift_operator
 from tadropedge.strategies import Numbers
@@ -41,7 +42,7 @@ CARRIED = {"edge_score": 0.0, "edge_resistance": 0.0, "edge_keep_prob": 1.0}  # 
 
 
 class OfEdges(BaseTransform):  # type: ignore[misc]
-    """A transform of a homogeneous ``Data``, which counts the graphs it has seen.
+    """A transform of the arcs of a ``Data``, or of each relation of a ``HeteroData``; it counts the graphs it has seen.
 
     ``data.graph_number`` is 0 for the first, 1 for the next and so on, where there is none yet. :class:`TADropEdge`
     draws by it, so that graphs of a batch have coins of their own, whoever shares the batch. As a ``pre_transform`` a
@@ -53,10 +54,14 @@ class OfEdges(BaseTransform):  # type: ignore[misc]
     def __init__(self) -> None:
         self._once = Once()
 
-    def __call__(self, data: Data) -> Data:
+    weight: str | None = WEIGHT  # the attribute with the edge weights
+    looks_at: str | None = None  # the score, where it looks at features
+
+    def __call__(self, data: Any) -> Any:
         """A transformed copy of ``data``, which is not changed."""
-        made = super().__call__(check_data(data))
-        if NAME not in made and not isinstance(made, Batch):  # the graphs of a batch were to be counted one by one
+        made = transformed(check_shape(data), super().__call__, weight=self.weight, score=self.looks_at)
+        # The graphs of a batch were to be counted one by one; in a HeteroData the number would be a kind of nodes.
+        if not isinstance(made, Batch | HeteroData) and NAME not in made:
             with NUMBERS:
                 made[NAME], self._count = self._count, self._count + 1
         return made
@@ -75,8 +80,9 @@ class AddScore(OfEdges):
     ``score`` is a name of ``tadropedge.SCORES`` or your own function, and ``settings`` are its own: see
     :func:`tadropedge.edge_scores`. A score that takes ``features`` gets ``data.x``; ``column`` may name an attribute of
     the data with one number per arc: ``AddScore("column", column="trust")``. Both directions of an edge get the same
-    score and self-loops get 0; ``data.edge_weight``, where present, enters the graph. A graph without edges gets an
-    empty attribute. The input is not changed.
+    score and self-loops get 0; ``data.edge_weight``, where present, enters the graph, or the attribute that ``weight``
+    names, or the values of ``data.adj_t``. A graph without edges gets an empty attribute. Each relation of a
+    ``HeteroData`` is scored as a graph of its own, between two kinds of nodes as one of both. The input is not changed.
 
     As a ``pre_transform`` of a dataset it never fails on small graphs: components with fewer than q nodes get the
     lowest score of the graph, and a graph without a component of q nodes gets 0 everywhere and one warning for all of
@@ -85,12 +91,21 @@ class AddScore(OfEdges):
 
     attribute = "edge_score"
 
-    def __init__(self, score: Score = "aggregate", *, cache_dir: str | Path | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        score: Score = "aggregate",
+        *,
+        weight: str | None = WEIGHT,
+        cache_dir: str | Path | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__()
         known = settings_for(score, {"features": None})  # comes with the data
+        self.weight = None if weight is None else check_text("weight", weight)
         check_settings(score, known | settings)
         cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
         self.score, self.cache_dir, self.settings = score, cache_dir, settings
+        self.looks_at = named(score)[0] if "features" in known else None
 
     def forward(self, data: Data) -> Data:
         """Score the edges of ``data``, a shallow copy that PyG's transforms make of their input."""
@@ -110,8 +125,9 @@ class AddScore(OfEdges):
         return data
 
     def __repr__(self) -> str:
-        own = in_order(self.score, self.settings)
-        return f"{type(self).__name__}({listed({'score': self.score, **own, 'cache_dir': self.cache_dir})})"
+        weight = {} if self.weight == WEIGHT else {"weight": self.weight}
+        said = {"score": self.score, **in_order(self.score, self.settings), **weight, "cache_dir": self.cache_dir}
+        return f"{type(self).__name__}({listed(said)})"
 
 
 class AddResistance(AddScore):
@@ -232,6 +248,11 @@ class AddShift(OfEdges):
         check_float_type(dtype)
         self.normalization, self.dtype = normalization, dtype
 
+    def __call__(self, data: Any) -> Any:
+        """A transformed copy of ``data``, which is not changed."""
+        check_rewritable(check_shape(data), "AddShift")
+        return super().__call__(data)
+
     def forward(self, data: Data) -> Data:
         """Write the operator into ``data``, a shallow copy that PyG's transforms make of their input."""
         graph = Graph.from_data(data)
@@ -266,13 +287,6 @@ def check_float_type(dtype: object) -> None:
     """Refuse what is no floating point type of torch."""
     if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
         raise TadropedgeError(f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}")
-
-
-def check_data(data: object) -> Data:
-    """Return ``data`` if it is a homogeneous ``Data`` with arcs; PyG would try to copy whatever it is given."""
-    if not isinstance(data, BaseData) or getattr(data, "edge_index", None) is None:
-        raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
-    return data
 
 
 def nothing(data: Data) -> Tensor:

@@ -395,6 +395,7 @@ def transforms() -> Iterator[Call]:
     name = "tadropedge.pyg"
     yield Call(f"{name}.AddScore", pyg.AddScore, {"score": "effective"},
                {"score": ScoreName(), "cache_dir": Optional(PathLike())})  # fmt: skip
+    yield Call(f"{name}.AddScore", pyg.AddScore, {"score": "effective", "weight": "w"}, {"weight": Optional(Text())})
     yield Call(f"{name}.AddScore.forward", lambda data: pyg.AddScore("effective")(data), {"data": partial(made_data)},
                {"data": Instance()})  # fmt: skip
     yield Call(f"{name}.AddResistance", pyg.AddResistance, {"q": 2},
@@ -427,6 +428,8 @@ def modules(name: str) -> Iterator[Call]:
                {"sensitivity": Real(0, 1)})  # fmt: skip
     yield Call(made, pyg.TADropEdge, {"advance": "manual", "keep_prob": 0.5, "layers": 3, "keep_last": 0.75},
                {"layers": Whole(1, 10_000), "keep_last": Optional(Real(0, 1))})  # fmt: skip
+    yield Call(made, pyg.TADropEdge, {"keep_prob": 0.5, "coins": "arc", "weight": "w", "relations": ["cites"]},
+               {"coins": Name(), "weight": Optional(Text()), "relations": Optional(Relations())})  # fmt: skip
     yield Call(f"{made}.of", pyg.TADropEdge.of, {"method": "degree-cdf", "keep_prob": 0.5},
                {"method": Name(), "seed": SEED, "advance": Name()})  # fmt: skip
 
@@ -457,7 +460,10 @@ def dropping_functions(name: str) -> Iterator[Call]:
                lambda edge_attr: dropping()(BOTH, PROB.repeat(2), edge_attr), {"edge_attr": torch.ones(14, 2)},
                {"edge_attr": Attribute()})  # fmt: skip
     yield Call(f"{name}.TADropEdge.forward", lambda edge_index: dropping(False)(edge_index, PROB.repeat(2)),
-               {"edge_index": BOTH}, {"edge_index": Array(None, whole=True, fixed=False, narrow=False)})  # fmt: skip
+               {"edge_index": BOTH}, {"edge_index": Shaped(None, whole=True, fixed=False, narrow=False)})  # fmt: skip
+    two = {"edge_index": ARCS, "num_nodes": (6, 6), "coins": "arc"}
+    yield Call(f"{name}.ta_dropout_edge", pyg.ta_dropout_edge, BY_RULE | two,
+               {"num_nodes": Optional(Listed()), "coins": Name()})  # fmt: skip
     yield Call(f"{name}.graph_node_ids", pyg.graph_node_ids,
                {"batch": torch.tensor([0, 0, 1]), "graph_number": torch.tensor([3, 4]), "node_id": torch.arange(3)},
                {"batch": Array(0, whole=True, fixed=False, narrow=False),
@@ -497,6 +503,26 @@ def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(**given)
 
     return call
+
+
+class Relations(Listed):
+    """A list of names of relations, which may be any."""
+
+    def legal(self, value: Any) -> bool | None:
+        """Texts in a list are names, and an empty list names none."""
+        return value in ([], ["a"]) if isinstance(value, list) else False
+
+
+class Shaped(Array):
+    """Arcs, or a sparse matrix that stands for them; which is tried elsewhere."""
+
+    def legal(self, value: Any) -> bool | None:
+        """Sparse matrices are a shape of their own."""
+        return None if isinstance(value, Tensor) and value.layout is not torch.strided else False
+
+    def wrong(self, valid: Tensor) -> dict[str, Callable[[], Any]]:
+        """All but sparse matrices."""
+        return {label: make for label, make in super().wrong(valid).items() if label not in ("sparse", "CSR")}
 
 
 class Attribute(Array):
