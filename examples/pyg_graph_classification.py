@@ -30,7 +30,7 @@ class Net(torch.nn.Module):
         super().__init__()
         self.drop, self.gnn, self.head = drop, GIN(30, 32, 3, norm="batch_norm"), MLP([32, 32, 2], dropout=0.5)
 
-    def forward(self, batch: Data) -> torch.Tensor:  # noqa: D102
+    def forward(self, batch: Data) -> torch.Tensor:
         batch = self.drop(batch)  # the new line
         return self.head(global_add_pool(self.gnn(batch.x, batch.edge_index), batch.batch))  # type: ignore[no-any-return]
 

@@ -23,7 +23,7 @@ from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.pencil import Extreme, Report, extremes, largest, smallest
 from tadropedge.progress import Progress, Show
-from tadropedge.watching import Kept, tell
+from tadropedge.watching import Safe, tell
 
 VERSION = 1  # raise it when a change of the method changes the numbers
 QUANTILES = {"5 %": 0.05, "50 %": 0.5, "95 %": 0.95}
@@ -90,7 +90,7 @@ def certify(
             high.append(_extreme(found["high"]))
             judged += len(block.edges)
             if cache_dir is not None:
-                tell(Kept("certificate", judged, before.num_edges))
+                tell(Safe("certificate", judged, before.num_edges))
     return Certificate(
         lambda_min=smallest(low),
         lambda_max=largest(high),

@@ -48,7 +48,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Safe:
     """So much is on disk and is not done again after an interruption: ``done`` of ``total``, or of what is not known.
 
     ``what`` is ``trainings``, which the next :class:`Phase` counts; the ``scores`` or the ``certificate`` of edges; or
@@ -60,7 +60,7 @@ class Kept:
     total: int | None = None
 
 
-Event = Phase | Moment | Expected | Kept
+Event = Phase | Moment | Expected | Safe
 Listener = Callable[[Event], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 

@@ -29,7 +29,7 @@ from tadropedge.comparison.comparison import DEFAULT_METHODS
 from tadropedge.data import load_dataset
 from tadropedge.errors import TadropedgeError
 from tadropedge.training.model_file import load_model
-from tadropedge.watching import Kept, Moment, Phase, tell
+from tadropedge.watching import Moment, Phase, Safe, tell
 
 QUICK = ["--trials", "2", "--seeds", "3", "--epochs", "6"]
 
@@ -336,7 +336,7 @@ def test_ctrl_c_says_how_to_go_on_and_a_kill_loses_nothing(tmp_path, finished):
 def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys):
     def swallow():
         with progress.live_progress(True, "study.db") as report:
-            tell(Kept("trainings", 0, 2))
+            tell(Safe("trainings", 0, 2))
             report("search", 0, 2)
             with suppress(KeyboardInterrupt):  # as some modules do while they are imported
                 signal.raise_signal(signal.SIGTERM)
@@ -548,7 +548,7 @@ def test_a_terminal_shows_a_live_display(monkeypatch, capsys):
 def test_an_interruption_says_whether_there_is_something_to_resume(place, capsys):
     def work():
         with live_progress(quiet=True, place=place) as report:
-            tell(Kept("trainings", 12, 48))
+            tell(Safe("trainings", 12, 48))
             report("search", 12, 48)
             tell(Moment(trainings=36, finished=0, together=36, epoch=3, epochs=400))
             raise KeyboardInterrupt

@@ -15,7 +15,7 @@ from tadropedge.search import Space, run_search
 from tadropedge.training.batch import Behind
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
-from tadropedge.watching import Expected, Kept, Moment, Phase, watching
+from tadropedge.watching import Expected, Moment, Phase, Safe, watching
 
 
 def test_shown_when_asked_and_silent_otherwise(capsys):
@@ -141,7 +141,7 @@ def test_the_time_left_is_that_of_all_phases():
     clock = Clock()
     watch = Watch(clock)
     watch.listen(Expected({"search": 40, "search at the same budget": 20, "retraining": 20}))
-    watch.listen(Kept("trainings", 30, 40))
+    watch.listen(Safe("trainings", 30, 40))
     watch.listen(Phase("search", 30, 40))
     assert watch.words == "search: 30 of 40 trainings"
     for epoch in range(3):
@@ -154,10 +154,10 @@ def test_the_time_left_is_that_of_all_phases():
     assert watch.share == pytest.approx(31 / 40)
     watch.listen(Moment(trainings=10, finished=5, together=5, epoch=10, epochs=10))
     assert watch.words.startswith("search: 35 of 40 trainings · epoch 10 of 10")
-    watch.listen(Kept("trainings", 40, 40))
+    watch.listen(Safe("trainings", 40, 40))
     watch.listen(Phase("search", 40, 40))
     assert watch.left_behind("there") == ("40 of 40 trainings (search) are kept in there", True)
-    watch.listen(Kept("trainings", 2, 20))
+    watch.listen(Safe("trainings", 2, 20))
     watch.listen(Phase("retraining", 2, 20))
     kept = "40 of 40 trainings (search) and 2 of 20 (retraining) are kept in there"
     assert watch.left_behind("there") == (kept, True)
@@ -171,14 +171,14 @@ def test_a_phase_of_something_else_has_its_own_time():
     watch.listen(Phase("edges scored", 2000, 5000))
     assert watch.words == "edges scored: 2,000 of 5,000 · about 6 s left"
     assert watch.left_behind("cache") == ("nothing is kept", False)
-    watch.listen(Kept("scores", 1500, 5000))
+    watch.listen(Safe("scores", 1500, 5000))
     assert watch.left_behind("cache") == ("the scores of 1,500 of 5,000 edges are kept in cache", True)
     assert watch.left_behind(None) == ("nothing is kept", False)
 
 
 def test_a_score_that_is_found_during_a_phase_interrupts_it():
     watch = Watch()
-    for event in (Kept("trainings", 0, 1), Phase("training", 0, 1), Phase("scoring edges (cosine)", 0, 78)):
+    for event in (Safe("trainings", 0, 1), Phase("training", 0, 1), Phase("scoring edges (cosine)", 0, 78)):
         watch.listen(event)
     assert watch.words == "scoring edges (cosine): 0 of 78"
     watch.listen(Moment(trainings=1, finished=0, together=1, epoch=37, epochs=400))

@@ -31,6 +31,11 @@ class Source:
     features: Tensor | None = None
 
     @property
+    def labels(self) -> Tensor | None:
+        """The class of each node ``[N]``, where it is known."""
+        return None if self.contents is None else self.contents.labels
+
+    @property
     def known(self) -> dict[str, Any]:
         """What scores may ask for: ``features``, ``column``, and the number of ``classes``."""
         features = self.features if self.contents is None else self.contents.features

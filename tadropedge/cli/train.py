@@ -26,7 +26,7 @@ from tadropedge.cli.options import (
 from tadropedge.cli.progress import announced, live_progress
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import SENSITIVITY, Method
-from tadropedge.watching import Kept, tell
+from tadropedge.watching import Safe, tell
 
 NORMALIZATIONS = (  # written out, because those of shift.py load torch
     "gcn", "first-order", "gcn-residual", "random-walk", "adjacency", "spectral", "laplacian", "normalized-laplacian",
@@ -78,7 +78,7 @@ def train_command(
     with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, wait=wait):
         laboratory = options.laboratory()
         with live_progress(as_json) as report:
-            tell(Kept("trainings", 0, 1))
+            tell(Safe("trainings", 0, 1))
             report("training", 0, 1)
             outcome = laboratory.train([trial], keep_state=out is not None)[0]
             report("training", 1, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tadropedge.watching import Event, Expected, Kept, Moment, Phase
+from tadropedge.watching import Event, Expected, Moment, Phase, Safe
 
 LEAST = 0.5  # seconds of work before a time left is told
 
@@ -30,7 +30,7 @@ class Watch:
     """The phases so far, the batch at work, and what is on disk, from what :mod:`tadropedge.watching` tells.
 
     >>> watch = Watch()
-    >>> for event in (Kept("trainings", 12, 48), Phase("search", 12, 48)):
+    >>> for event in (Safe("trainings", 12, 48), Phase("search", 12, 48)):
     ...     watch.listen(event)
     >>> watch.listen(Moment(trainings=36, finished=0, together=36, epoch=37, epochs=400))
     >>> watch.words
@@ -47,7 +47,7 @@ class Watch:
         self._began: dict[str, tuple[float, int]] = {}  # when a phase began, and what was done by then
         self._trainings: dict[str, int] = {}  # phases that count trainings, and what was done when they began
         self._ahead: dict[str, int] = {}
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, Safe] = {}
         self._counted = False  # whether the next phase counts trainings
         self._pace: tuple[float, float] | None = None  # when the first epoch had passed, and the work done by then
 
@@ -64,9 +64,9 @@ class Watch:
                     self._pace = self._clock(), self._worked
             case Expected():
                 self._ahead = dict(event.trainings)
-            case Kept(what="trainings"):
+            case Safe(what="trainings"):
                 self._counted = True
-            case Kept():
+            case Safe():
                 self._kept[event.what] = event
 
     def _take(self, phase: Phase) -> None:

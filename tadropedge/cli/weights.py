@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,7 +122,7 @@ def weights_command(
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
         found = read_source(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
-            whole=bool(settings_for(score, {"features": None} | ({} if clusters else {"q": None}))),
+            whole=figures or bool(settings_for(score, {"features": None} | ({} if clusters else {"q": None}))),
         )  # fmt: skip
         name, read = found.name, found.graph
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)
@@ -132,17 +131,11 @@ def weights_command(
             return
         part = Part.chosen(read, component, component_of)
         with live_progress(as_json, out / "cache") as report:
-            counted = partial(report, "edges scored")
-            solved = solve(read, score, settings, cache_dir=out / "cache", progress=counted, device=place)
-            spoken = part.of(solved)
-            if len(solved.eigenvalues) and not len(spoken.eigenvalues) and spoken.modes.any():
-                again = solve(spoken.graph, score, settings, cache_dir=out / "cache", device=place)
-                spoken = replace(spoken, eigenvalues=again.eigenvalues, solvers=again.solvers)
-            classes = None if found.contents is None else found.contents.labels
-            run = run_label(place, command_line())
+            scored = partial(solve, score=score, settings=settings, cache_dir=out / "cache", device=place)
+            solved = scored(read, progress=partial(report, "edges scored"))
             summary = write_all(
-                solved, name, out, gamma=gamma, part=part, spoken=spoken, classes=classes, draw=figures, run=run,
-                report=report, **budget,
+                solved, name, out, gamma=gamma, part=part, spoken=part.of(solved, scored), classes=found.labels,
+                draw=figures, run=run_label(place, command_line()), report=report, **budget,
             )  # fmt: skip
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])

@@ -26,7 +26,7 @@ from tadropedge.paper.item import Bench
 from tadropedge.paper.rows import Row, unchecked
 from tadropedge.provenance import commit, machine
 from tadropedge.typed import build, read_json
-from tadropedge.watching import Kept, tell
+from tadropedge.watching import Safe, tell
 
 R = TypeVar("R", bound=Row)
 
@@ -103,7 +103,7 @@ class Journal:
             made = [row.columns() for row in make()]
             key = {"recipe": self.bench.recipe.fingerprint, "seed": self.bench.seed, "data": found}
             self._write({**key, "name": name, **self._lap(), "rows": made})
-        tell(Kept(f"measurements of {self.bench.recipe.name}", len(self._pieces)))
+        tell(Safe(f"measurements of {self.bench.recipe.name}", len(self._pieces)))
         rows = _rows(self._pieces[name, found], kind)
         if self.bench.again is not None:
             self.bench.again(name, rows, make)

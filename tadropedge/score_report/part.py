@@ -6,7 +6,7 @@ holds something together. So one component is looked at, and a line says how man
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,10 +84,20 @@ class Part:
             return "the whole graph"
         return ("the largest" if self.rank == 1 else f"number {self.rank:,} by size") + f" of {self.count:,} components"
 
-    def of(self, scored: Scored) -> Scored:
-        """What was found in this part alone, by the names of the whole graph."""
+    def of(self, scored: Scored, again: Callable[[Graph], Scored] | None = None) -> Scored:
+        """What was found in this part alone, by the names of the whole graph.
+
+        Eigenvalues are known of the largest component; ``again`` solves another one, where it has modes of its own.
+        """
         if self.whole:
             return scored
+        spoken = self._restricted(scored)
+        if again is None or len(spoken.eigenvalues) or not len(scored.eigenvalues) or not spoken.modes.any():
+            return spoken
+        alone = again(spoken.graph)
+        return replace(spoken, eigenvalues=alone.eigenvalues, solvers=alone.solvers)
+
+    def _restricted(self, scored: Scored) -> Scored:
         graph = scored.graph
         called: tuple[Hashable, ...] = tuple(range(graph.num_nodes)) if graph.node_ids is None else graph.node_ids
         place = np.zeros(graph.num_nodes, dtype=np.int64)

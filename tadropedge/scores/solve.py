@@ -24,7 +24,7 @@ from tadropedge.graph import Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.progress import Progress, Show
 from tadropedge.registry import SCORES
-from tadropedge.watching import Kept, tell
+from tadropedge.watching import Safe, tell
 
 Score = str | Callable[..., Any]
 Report = Callable[[float], None]
@@ -167,7 +167,7 @@ def solve(
             scores[block.edges] = found["scores"]
             seconds, left = seconds + float(found["seconds"]), left - len(block.edges)
             if cache_dir is not None:
-                tell(Kept("scores", graph.num_edges - left, graph.num_edges))
+                tell(Safe("scores", graph.num_edges - left, graph.num_edges))
             if "modes" in found:
                 components = labels[block.nodes[:, 0]]
                 modes[components], widened[components] = found["modes"], found["widened"]

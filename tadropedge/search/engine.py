@@ -19,7 +19,7 @@ from tadropedge.search.signals import uninterrupted
 from tadropedge.search.space import Spaces, check_spaces
 from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
-from tadropedge.watching import Kept, tell
+from tadropedge.watching import Safe, tell
 
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
 Progress = Callable[[int, int], None]
@@ -223,5 +223,5 @@ def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outco
 def _reached(progress: Progress | None, done: int, total: int) -> None:
     """So many jobs are finished and written."""
     if progress is not None:
-        tell(Kept("trainings", done, total))  # which says what the numbers of the next report are
+        tell(Safe("trainings", done, total))  # which says what the numbers of the next report are
         progress(done, total)
