@@ -47,6 +47,10 @@ SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggreg
 COMPONENT = "which component to speak of: largest, all, or its number by size (1 is the largest)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
+Tolerance_ = Annotated[float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")]
+RelativeError_ = Annotated[float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")]
+ComponentOf_ = Annotated[str | None, Option(metavar="NODE", help="the component of this node instead")]
+
 
 @announced
 def weights_command(
@@ -59,17 +63,11 @@ def weights_command(
     kind: Annotated[str | None, Option(hidden=True)] = None,
     laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
     solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
-    tolerance: Annotated[
-        float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")
-    ] = None,
-    relative_error: Annotated[
-        float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")
-    ] = None,
+    tolerance: Tolerance_ = None,
+    relative_error: RelativeError_ = None,
     score_column: ScoreColumn_ = None,
     component: Annotated[str, Option(metavar="NAME", help=COMPONENT)] = "largest",
-    component_of: Annotated[
-        str | None, Option(metavar="NODE", help="the component of this node instead", show_default=False)
-    ] = None,
+    component_of: ComponentOf_ = None,
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
     gamma: Gamma_ = None,
