@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -47,6 +48,7 @@ SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggreg
 COMPONENT = "which component to speak of: largest, all, or its number by size (1 is the largest)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
+Clusters_ = Annotated[int | None, Option(metavar="N", help="about so many; q at the nearest large eigengap")]
 Tolerance_ = Annotated[float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")]
 RelativeError_ = Annotated[float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")]
 ComponentOf_ = Annotated[str | None, Option(metavar="NODE", help="the component of this node instead")]
@@ -56,9 +58,7 @@ ComponentOf_ = Annotated[str | None, Option(metavar="NODE", help="the component 
 def weights_command(
     graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH, show_default=False)],
     q: Annotated[int | None, Option(metavar="N", help="clusters per component (datasets: number of classes)")] = None,
-    desired_clusters: Annotated[
-        int | None, Option(metavar="N", help="approximate number of clusters; q at the nearest large eigengap")
-    ] = None,
+    desired_clusters: Clusters_ = None,
     score: Annotated[str | None, Option(metavar="NAME", help=SCORE, show_default=False)] = None,
     kind: Annotated[str | None, Option(hidden=True)] = None,
     laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
@@ -97,14 +97,13 @@ def weights_command(
     budget = chosen_budget(keep_prob, keep_ratio)
     check_count("q", q)
     check_count("desired_clusters", desired_clusters)
-    if component_of is not None and component != "largest":
-        raise TadropedgeError(f"give --component {component} or --component-of {component_of}, not both")
+    check_component(component, component_of)
 
     from tadropedge.publish.label import run_label
     from tadropedge.score_report.part import Part
     from tadropedge.score_report.terminal import page
     from tadropedge.score_report.write import FILES, write_all
-    from tadropedge.scores.solve import settings_for, solve
+    from tadropedge.scores.solve import solve
 
     if gamma is not None:
         check_positive("gamma", gamma)
@@ -116,11 +115,10 @@ def weights_command(
         "tolerance": tolerance, "relative_error": relative_error,
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
-    clusters = {"q", "desired_clusters"} & set(given)  # else they are the number of classes
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
         found = read_source(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
-            whole=figures or bool(settings_for(score, {"features": None} | ({} if clusters else {"q": None}))),
+            whole=figures or needs_more(score, given),
         )  # fmt: skip
         name, read = found.name, found.graph
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)
@@ -137,6 +135,20 @@ def weights_command(
             )  # fmt: skip
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])
+
+
+def check_component(component: str, node: str | None) -> None:
+    """Refuse two ways to choose a component."""
+    if node is not None and component != "largest":
+        raise TadropedgeError(f"give --component {component} or --component-of {node}, not both")
+
+
+def needs_more(score: str, given: Collection[str]) -> bool:
+    """Whether a score looks at more than the graph: features, or the number of classes where q is not given."""
+    from tadropedge.scores.solve import settings_for
+
+    clusters = {"q", "desired_clusters"} & set(given)
+    return bool(settings_for(score, {"features": None} | ({} if clusters else {"q": None})))
 
 
 def score_settings(score: str, given: dict[str, Any], known: dict[str, Any], name: str) -> dict[str, Any]:
