@@ -1,7 +1,7 @@
 """Triton kernels, imported only with a GPU, or with Triton's interpreter in its place (TRITON_INTERPRET=1)."""
 
 from tadropedge.kernels.adam import adam
-from tadropedge.kernels.coins import coins, keys
+from tadropedge.kernels.coins import coins, keys, row_of_coins
 from tadropedge.kernels.compact import Kept, Whole, compact
 from tadropedge.kernels.dropout import dropout
 from tadropedge.kernels.finish import Coins, Norm, batch_statistics, finish, finish_gradients
@@ -20,5 +20,6 @@ __all__ = [
     "finish",
     "finish_gradients",
     "keys",
+    "row_of_coins",
     "spmm",
 ]

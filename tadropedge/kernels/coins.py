@@ -5,6 +5,8 @@ Step by step in torch, a mask of 10⁷ edges is six passes over 64-bit numbers, 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 import triton
 import triton.language as tl
@@ -94,7 +96,26 @@ def coins(words: Tensor | None, seeds: Tensor, epoch: Tensor, prob: Tensor, stre
     return out
 
 
+def row_of_coins(words: Tensor, seed: Tensor, epoch: Tensor, prob: Tensor) -> Tensor:
+    """The mask ``[M]`` of one seed, with contiguous ``words`` and float64 ``prob`` on one device: the same, in no time.
+
+    A call of a small graph is all preparation, so nothing is checked or made to fit here.
+    """
+    edges = prob.shape[0]
+    out = torch.empty(edges, dtype=torch.bool, device=prob.device)
+    if edges:
+        blocks = -(-edges // BLOCK)
+        with nullcontext() if torch.cuda.current_device() == out.device.index else torch.cuda.device_of(out):
+            _coins[(blocks,)](
+                seed, epoch, words, prob, out.view(torch.uint8), FIRST, edges, blocks, 0, NUMBERED=False, BLOCK=BLOCK, num_warps=8
+            )  # fmt: skip
+    return out
+
+
 def _of_stream(stream: int) -> int:
     """What a stream adds to a seed, as a signed number."""
     word = (stream + 1) * GOLDEN % 2**64
     return word - 2**64 if word >= 2**63 else word
+
+
+FIRST = _of_stream(0)

@@ -39,7 +39,7 @@ from tadropedge.pyg.numbers import NAME as NUMBER
 from tadropedge.pyg.numbers import is_later, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
 from tadropedge.pyg.shapes import WEIGHT, Links, check_shape, is_simple, links_of, over, thin_store, weight_of
-from tadropedge.pyg.taking import places, take
+from tadropedge.pyg.taking import places, take, take_arcs
 from tadropedge.pyg.transforms import arc_attribute
 from tadropedge.pyg.traps import LARGEST, check_given, tell_cached, tell_normalised, tell_summed
 from tadropedge.sampling import signed, vectorised
@@ -211,6 +211,13 @@ connected=True)
             return self._thinned(check_shape(edge_index), node_id, layer)
         if self.dropping.strategy is None and edge_keep_prob is None and edge_attr:
             edge_keep_prob, *edge_attr = edge_attr  # type: ignore[assignment]
+        alone = not edge_attr and node_id is None and x is None and num_nodes is None and edge_weight is None
+        alone = alone and layer is None and not torch.compiler.is_compiling()
+        if alone:
+            coins = self._repeated(edge_index, edge_keep_prob)
+            if coins is not None:
+                mask = self._toss(coins, 0, None)
+                return take_arcs(edge_index, places(mask)), mask
         arcs = self._read(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight)
         if is_adjacency(edge_index):
             return self._thinned_matrix(edge_index, arcs, edge_attr, edge_keep_prob, layer)
@@ -226,6 +233,8 @@ connected=True)
                     f"an edge attribute has shape {list(values.shape)}, but edge_index has {edge_index.shape[1]} arcs"
                 )
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
+        if alone and type(edge_index) is Tensor:
+            self._remember(arcs, edge_keep_prob)
         chosen = places(mask)
         weights = (over(_ones(edge_index) if edge_weight is None else edge_weight, prob, chosen),) if weighs else ()
         kept = (None if values is None else take(values, chosen) for values in edge_attr)
@@ -425,8 +434,7 @@ connected=True)
         self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """The same by coins that are found or made; tensors that are known have passed all checks."""
-        given = map(steady, (edge_keep_prob, *(arcs if self.dropping.takes_features else replace(arcs, x=None)).values))
-        sources = (*arcs.origins, *given, arcs.batch, arcs.among_many, arcs.num_nodes, layer if arcs.by_arc else None)
+        sources = self._sources(arcs, edge_keep_prob, layer)
         coins = self.plans.coins.find(sources)
         if coins is None:
             self._check(arcs, edge_keep_prob, layer)
@@ -443,6 +451,30 @@ connected=True)
         if edge_keep_prob is not None:
             return mask, edge_keep_prob
         return mask, coins.plan.arc_prob(number) if isinstance(coins, PlannedCoins) else coins.prob
+
+    def _repeated(self, edge_index: Any, edge_keep_prob: Tensor | None) -> ArcCoins | None:
+        """The coins of the last call, where this one is the same and nothing else is to be looked at."""
+        if not self.training or type(edge_index) is not Tensor or self.dropping.unbiased:
+            return None
+        coins = self.plans.last.find(edge_index, edge_keep_prob)
+        if coins is None or self.epoch.device != edge_index.device:
+            return None
+        if edge_index.is_cuda and torch.cuda.is_current_stream_capturing():
+            return None
+        self._check_caller()
+        return coins
+
+    def _remember(self, arcs: Arcs, edge_keep_prob: Tensor | None) -> None:
+        if edge_keep_prob is not None and edge_keep_prob.requires_grad:
+            return  # it may be written into by an optimiser, unnoticed
+        coins = self.plans.coins.find(self._sources(arcs, edge_keep_prob, None))
+        if isinstance(coins, ArcCoins):
+            self.plans.last.keep(arcs.edge_index, edge_keep_prob, coins)
+
+    def _sources(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[object, ...]:
+        """All that coins depend on."""
+        given = map(steady, (edge_keep_prob, *(arcs if self.dropping.takes_features else replace(arcs, x=None)).values))
+        return (*arcs.origins, *given, arcs.batch, arcs.among_many, arcs.num_nodes, layer if arcs.by_arc else None)
 
     def _coins(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int) -> ArcCoins | PlannedCoins:
         """All that a call needs, made of values that are checked here."""

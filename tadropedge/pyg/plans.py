@@ -19,7 +19,7 @@ from tadropedge.forest import ForestPlan
 from tadropedge.graph import Graph
 from tadropedge.pyg.adjacency import place_sides
 from tadropedge.pyg.dropping import Dropping
-from tadropedge.pyg.known import KEEPING, Known, steady
+from tadropedge.pyg.known import KEEPING, Known, Repeated, steady
 from tadropedge.pyg.rules import check_forest
 from tadropedge.pyg.transforms import of_pairs
 from tadropedge.sampling import (
@@ -283,7 +283,8 @@ class KeptPlans:
     the plans made so far; a pickled module has none. What is written into a tensor through ``.data``, or memory
     shared with NumPy, goes unnoticed.
 
-    ``words`` of arcs and ``coins``, which are all that a call needs, are known by identity alone.
+    ``words`` of arcs and ``coins``, which are all that a call needs, are known by identity alone; ``last`` are the coins
+    of the last call.
     """
 
     def __init__(self) -> None:
@@ -291,6 +292,7 @@ class KeptPlans:
         self._known: Known[str] = Known(2 * MOST_GRAPHS)
         self.words: Known[Tensor] = Known(MOST_GRAPHS)
         self.coins: Known[Any] = Known(MOST_GRAPHS)
+        self.last: Repeated[Any] = Repeated()
 
     def find(self, tensors: Sequence[Tensor | None], num_nodes: int | None, make: Callable[[], DropPlan]) -> DropPlan:
         """The plan of the graph in these tensors, which ``make`` makes where there is none."""
