@@ -107,7 +107,8 @@ def row_of_coins(words: Tensor, seed: Tensor, epoch: Tensor, prob: Tensor) -> Te
         blocks = -(-edges // BLOCK)
         with nullcontext() if torch.cuda.current_device() == out.device.index else torch.cuda.device_of(out):
             _coins[(blocks,)](
-                seed, epoch, words, prob, out.view(torch.uint8), FIRST, edges, blocks, 0, NUMBERED=False, BLOCK=BLOCK, num_warps=8
+                seed, epoch, words, prob, out.view(torch.uint8), FIRST, edges, blocks, 0,
+                NUMBERED=False, BLOCK=BLOCK, num_warps=8,
             )  # fmt: skip
     return out
 

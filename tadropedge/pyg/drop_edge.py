@@ -456,7 +456,7 @@ connected=True)
         """The coins of the last call, where this one is the same and nothing else is to be looked at."""
         if not self.training or type(edge_index) is not Tensor or self.dropping.unbiased:
             return None
-        coins = self.plans.last.find(edge_index, edge_keep_prob)
+        coins: ArcCoins | None = self.plans.last.find(edge_index, edge_keep_prob)
         if coins is None or self.epoch.device != edge_index.device:
             return None
         if edge_index.is_cuda and torch.cuda.is_current_stream_capturing():

@@ -283,8 +283,8 @@ class KeptPlans:
     the plans made so far; a pickled module has none. What is written into a tensor through ``.data``, or memory
     shared with NumPy, goes unnoticed.
 
-    ``words`` of arcs and ``coins``, which are all that a call needs, are known by identity alone; ``last`` are the coins
-    of the last call.
+    ``words`` of arcs and ``coins``, which are all that a call needs, are known by identity alone; ``last`` are those of
+    the last call.
     """
 
     def __init__(self) -> None:
