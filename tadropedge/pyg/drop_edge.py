@@ -398,11 +398,7 @@ connected=True)
     ) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
         if not is_plain(self.dropping):
-            if torch.compiler.is_exporting():
-                raise TadropedgeError(
-                    "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) "
-                    "returns those of a rule; connected and exact depend on values"
-                )
+            _refuse_export()
             drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, layer, epoch)
             return drawn
         if torch.compiler.is_compiling() or _is_recorded(arcs):
@@ -621,6 +617,15 @@ connected=True)
         """Load what was pickled, also by version 0.1, which knew no rules."""
         known = {"dropping": Dropping(), "plans": KeptPlans()}
         super().__setstate__(known | state)  # type: ignore[no-untyped-call]
+
+
+def _refuse_export() -> None:
+    """On its own: torch.compile of older versions cannot go on after a call in a function that may raise."""
+    if torch.compiler.is_exporting():
+        raise TadropedgeError(
+            "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) returns those "
+            "of a rule; connected and exact depend on values"
+        )
 
 
 def _ones(edge_index: Tensor) -> Tensor:
