@@ -14,6 +14,8 @@ from torch import Tensor
 
 BLOCK = 4096  # coins of a program: the key, which each of them computes, is then cheap
 GOLDEN = 0x9E3779B97F4A7C15
+FIRST = tl.constexpr(0x9E3779B97F4A7C15 - 2**64)  # what stream 0 adds to a seed, signed
+HERE = nullcontext()
 
 
 @triton.jit
@@ -60,6 +62,18 @@ def _coins(  # type: ignore[no-untyped-def]
     tl.store(out + row * edges + place, (coin.to(tl.float64) < limit).to(tl.uint8), mask=inside)
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _row(seed, epoch, words, prob, out, edges, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A block of the one row of one seed in the first stream."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < edges
+    multiplier, offset = key_of(tl.load(seed), tl.load(epoch), FIRST)
+    word = tl.load(words + place, mask=inside, other=0).to(tl.uint64)
+    coin = (word * multiplier + offset).to(tl.int64) >> 11
+    limit = (tl.load(prob + place, mask=inside, other=0.0) - 0.5) * 9007199254740992.0
+    tl.store(out + place, coin.to(tl.float64) < limit, mask=inside)
+
+
 def keys(seeds: Tensor, epoch: Tensor, stream: int) -> tuple[Tensor, Tensor]:
     """``tadropedge.sampling.key_tensor`` of int64 ``seeds`` of any shape in one launch."""
     seeds, epoch = seeds.contiguous(), epoch.to(seeds.device)
@@ -97,19 +111,15 @@ def coins(words: Tensor | None, seeds: Tensor, epoch: Tensor, prob: Tensor, stre
 
 
 def row_of_coins(words: Tensor, seed: Tensor, epoch: Tensor, prob: Tensor) -> Tensor:
-    """The mask ``[M]`` of one seed, with contiguous ``words`` and float64 ``prob`` on one device: the same, in no time.
+    """The mask ``[M]`` of one seed, with contiguous ``words`` and float64 ``prob`` on one device.
 
-    A call of a small graph is all preparation, so nothing is checked or made to fit here.
+    A call on a small graph is all preparation, so nothing is checked or made to fit here.
     """
     edges = prob.shape[0]
     out = torch.empty(edges, dtype=torch.bool, device=prob.device)
     if edges:
-        blocks = -(-edges // BLOCK)
-        with nullcontext() if torch.cuda.current_device() == out.device.index else torch.cuda.device_of(out):
-            _coins[(blocks,)](
-                seed, epoch, words, prob, out.view(torch.uint8), FIRST, edges, blocks, 0,
-                NUMBERED=False, BLOCK=BLOCK, num_warps=8,
-            )  # fmt: skip
+        with HERE if torch.cuda.current_device() == out.device.index else torch.cuda.device_of(out):
+            _row[(-(-edges // BLOCK),)](seed, epoch, words, prob, out, edges, BLOCK, num_warps=8)
     return out
 
 
@@ -117,6 +127,3 @@ def _of_stream(stream: int) -> int:
     """What a stream adds to a seed, as a signed number."""
     word = (stream + 1) * GOLDEN % 2**64
     return word - 2**64 if word >= 2**63 else word
-
-
-FIRST = _of_stream(0)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.pyg.plans import DropPlan
-from tadropedge.sampling import fused, key, key_tensor, thresholds, toss, toss_below, toss_seeds
+from tadropedge.sampling import key, key_tensor, thresholds, toss, toss_below, toss_seeds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,13 +43,15 @@ class ArcCoins:
             return toss(self.words, *key(seed, epoch), self.below)
         seeds, epochs = (torch.as_tensor(number, device=self.words.device) for number in (seed, epoch))
         if not on_host:
-            if fused(self.below):
-                from tadropedge.kernels import row_of_coins
-
-                return row_of_coins(self.words, seeds, epochs, self.below)
             return toss_seeds(self.words, seeds, epochs, self.below)
         multiplier, offset = key_tensor(seeds, epochs)
         return (self.words * multiplier + offset) >> 11 < self.below
+
+    def row(self, seed: Tensor, epoch: Tensor) -> Tensor:
+        """The same on a GPU, by one kernel for two tensors that lie there."""
+        from tadropedge.kernels import row_of_coins
+
+        return row_of_coins(self.words, seed, epoch, self.below)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

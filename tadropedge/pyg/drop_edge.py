@@ -294,17 +294,33 @@ connected=True)
             return data
         if isinstance(data, HeteroData):
             return self._thinned_relations(data, node_id, layer)
-        links = links_of(data._store)
-        arcs, given = self._arcs_of(data, links, node_id), self._given(data)
-        self._look_at(data, given)
-        mask, prob = self._draw(arcs, given, layer)
+        links, given, nodes = links_of(data._store), self._given(data), data.num_nodes
+        bare = node_id is None and layer is None and self._is_bare(data)
+        coins = self._repeated(links.edge_index, given, nodes) if bare else None
+        if coins is not None:
+            mask, prob = self._toss(coins, 0, None), None
+        else:
+            arcs = self._arcs_of(data, links, node_id)
+            self._look_at(data, given)
+            mask, prob = self._draw(arcs, given, layer)
+            if bare:
+                self._remember(arcs, given, nodes)
         thin = copy.copy(data)
         for key, value in self._kept(data._store, links, mask, prob).items():
             if key not in PER_GRAPH:  # [B] is no attribute of arcs, even where there are as many
                 thin[key] = value
         if not {"num_nodes", "adj_t"} & set(data.keys()) and not any(data.is_node_attr(key) for key, _ in data):
-            thin.num_nodes = arcs.num_nodes  # PyG would count the nodes of the kept arcs
+            thin.num_nodes = nodes  # PyG would count the nodes of the kept arcs
         return thin
+
+    def _is_bare(self, data: Data) -> bool:
+        """Whether coins depend on nothing but arcs, probabilities and the number of nodes."""
+        if torch.compiler.is_compiling() or not is_simple(data) or data._store.get("n_id") is not None:
+            return False
+        first = NUMBER not in data or (data[NUMBER] is not True and isinstance(data[NUMBER], int) and data[NUMBER] == 0)
+        looks = self.dropping.takes_features or self.dropping.column is not None
+        weighted = self.dropping.score is not None and self.dropping.weight in data
+        return first and not looks and not weighted
 
     def _look_at(self, data: Data, given: Tensor | None) -> None:
         """Say, at the first data, what a wrong order of transforms has done to them."""
@@ -398,7 +414,6 @@ connected=True)
     ) -> tuple[Tensor, Tensor | None]:
         """The mask of kept arcs, and their probabilities where kept weights are to be divided by them."""
         if not is_plain(self.dropping):
-            _refuse_export()
             drawn: tuple[Tensor, Tensor | None] = self._draw_planned(arcs, edge_keep_prob, layer, epoch)
             return drawn
         if torch.compiler.is_compiling() or _is_recorded(arcs):
@@ -414,6 +429,11 @@ connected=True)
         self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None, epoch: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """The same outside of a compiled graph, which cannot look for the plan of a graph."""
+        if torch.compiler.is_exporting():
+            raise TadropedgeError(
+                "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) returns "
+                "those of a rule; connected and exact depend on values"
+            )
         if not _is_recorded(arcs):
             return self._draw_known(arcs, edge_keep_prob, layer, epoch)
         number = self._check(arcs, edge_keep_prob, layer)
@@ -448,11 +468,11 @@ connected=True)
             return mask, edge_keep_prob
         return mask, coins.plan.arc_prob(number) if isinstance(coins, PlannedCoins) else coins.prob
 
-    def _repeated(self, edge_index: Any, edge_keep_prob: Tensor | None) -> ArcCoins | None:
+    def _repeated(self, edge_index: Any, edge_keep_prob: Tensor | None, nodes: int | None = None) -> ArcCoins | None:
         """The coins of the last call, where this one is the same and nothing else is to be looked at."""
         if not self.training or type(edge_index) is not Tensor or self.dropping.unbiased:
             return None
-        coins: ArcCoins | None = self.plans.last.find(edge_index, edge_keep_prob)
+        coins: ArcCoins | None = self.plans.last.find(edge_index, edge_keep_prob, nodes)
         if coins is None or self.epoch.device != edge_index.device:
             return None
         if edge_index.is_cuda and torch.cuda.is_current_stream_capturing():
@@ -460,12 +480,12 @@ connected=True)
         self._check_caller()
         return coins
 
-    def _remember(self, arcs: Arcs, edge_keep_prob: Tensor | None) -> None:
+    def _remember(self, arcs: Arcs, edge_keep_prob: Tensor | None, nodes: int | None = None) -> None:
         if edge_keep_prob is not None and edge_keep_prob.requires_grad:
             return  # it may be written into by an optimiser, unnoticed
         coins = self.plans.coins.find(self._sources(arcs, edge_keep_prob, None))
         if isinstance(coins, ArcCoins):
-            self.plans.last.keep(arcs.edge_index, edge_keep_prob, coins)
+            self.plans.last.keep(arcs.edge_index, edge_keep_prob, nodes, coins)
 
     def _sources(self, arcs: Arcs, edge_keep_prob: Tensor | None, layer: int | None) -> tuple[object, ...]:
         """All that coins depend on."""
@@ -501,7 +521,10 @@ connected=True)
         if self.epoch.is_cuda:
             # The next epoch comes after the coins in their stream, so they need no copy of this one.
             with TAKING if taken else nullcontext():
-                mask = coins.mask(self.seed, self.epoch, layer)
+                if isinstance(coins, ArcCoins) and not vectorised():
+                    mask = coins.row(self.seed, self.epoch)
+                else:
+                    mask = coins.mask(self.seed, self.epoch, layer)
                 if taken:
                     self.epoch.add_(1)
             return mask
@@ -617,15 +640,6 @@ connected=True)
         """Load what was pickled, also by version 0.1, which knew no rules."""
         known = {"dropping": Dropping(), "plans": KeptPlans()}
         super().__setstate__(known | state)  # type: ignore[no-untyped-call]
-
-
-def _refuse_export() -> None:
-    """On its own: torch.compile of older versions cannot go on after a call in a function that may raise."""
-    if torch.compiler.is_exporting():
-        raise TadropedgeError(
-            "only TADropEdge() with given probabilities can be exported: drop.probabilities(edge_index) returns those "
-            "of a rule; connected and exact depend on values"
-        )
 
 
 def _ones(edge_index: Tensor) -> Tensor:

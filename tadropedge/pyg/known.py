@@ -76,37 +76,37 @@ class Known(Generic[T]):
 
 
 class Repeated(Generic[T]):
-    """The value of the last call that was of one tensor, or of two.
+    """The value of the last call that was of one tensor or of two, and of a plain value ``about``.
 
     Most calls of a training are of the same two tensors as the one before, in which nothing was written since. They are
     found by comparing identities: on a small graph a look into a dictionary takes longer than tossing all coins. What
     counts as unchanged is the same as in :class:`Known`. A copy, pickled or not, knows nothing.
 
     >>> last, x, y = Repeated[str](), torch.zeros(3), torch.ones(2)
-    >>> last.keep(x, y, "zeros and ones")
-    >>> last.find(x, y), last.find(x, None), last.find(x, y.mul_(0.5))
-    ('zeros and ones', None, None)
+    >>> last.keep(x, y, 7, "zeros, ones and 7")
+    >>> last.find(x, y, 7), last.find(x, y, 8), last.find(x, None, 7), last.find(x, y.mul_(0.5), 7)
+    ('zeros, ones and 7', None, None, None)
     """
 
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: tuple[Any, Any, T] | None = None
+        self._last: tuple[Any, Any, Hashable, T] | None = None
 
-    def find(self, first: Tensor, second: Tensor | None) -> T | None:
+    def find(self, first: Tensor, second: Tensor | None, about: Hashable = None) -> T | None:
         """The value of the last call, if this is the same one."""
         last = self._last
-        if last is None or not _same(last[0], first):
+        if last is None or last[2] != about or not _same(last[0], first):
             return None
         if second is None:
-            return last[2] if last[1] is None else None
-        return last[2] if last[1] is not None and _same(last[1], second) else None
+            return last[3] if last[1] is None else None
+        return last[3] if last[1] is not None and _same(last[1], second) else None
 
-    def keep(self, first: Tensor, second: Tensor | None, value: T) -> None:
+    def keep(self, first: Tensor, second: Tensor | None, about: Hashable, value: T) -> None:
         """Remember a call; tensors are not kept alive."""
         if vectorised() or first.is_inference() or (second is not None and second.is_inference()):
             return
-        self._last = _look(first), None if second is None else _look(second), value
+        self._last = _look(first), None if second is None else _look(second), about, value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Repeated[T]:
         return Repeated()
