@@ -355,15 +355,25 @@ def test_an_interruption_that_a_library_swallows_is_repeated(monkeypatch, capsys
     assert "stopped; 1 of 2 trainings (search) are kept in study.db. Resume with: " in capsys.readouterr().err
 
 
+SLOW = """
+import time
+from torch import nn
+
+class Slow(nn.Module):
+    def __init__(self, inputs, classes):
+        super().__init__()
+        self.linear = nn.Linear(inputs, classes)
+
+    def forward(self, x, edge_index):
+        time.sleep(0.01)
+        return self.linear(x)
+"""  # so that an epoch takes a while on every machine
+
+
 def test_a_stop_says_what_the_storage_holds(tmp_path):
     """The trials that the words count are those in the study; the lost batch is the one that was at work."""
-    arguments = ["compare", "clusters", *QUICK, "--epochs", 200, "--model", "small:make", "--out", "out"]
-    (tmp_path / "small.py").write_text(
-        "from torch import nn\n\nclass Small(nn.Module):\n"
-        "    def __init__(self, inputs, classes):\n        super().__init__()\n"
-        "        self.linear = nn.Linear(inputs, classes)\n"
-        "    def forward(self, x, edge_index):\n        return self.linear(x)\n\nmake = Small\n"
-    )
+    arguments = ["compare", "clusters", *QUICK, "--epochs", 200, "--model", "slow:Slow", "--out", "out"]
+    (tmp_path / "slow.py").write_text(SLOW)
     code, rest = struck(signal.SIGTERM, "epoch ", *arguments, "--methods", "dropedge", cwd=tmp_path)
     assert code == 130
     stopped = next(line for line in rest.splitlines() if line.startswith("stopped; "))
@@ -381,7 +391,8 @@ def test_a_stop_says_what_the_storage_holds(tmp_path):
 @pytest.mark.parametrize("columns", [80, 120])
 def test_on_a_terminal_epochs_move_and_the_time_left_is_told(columns, tmp_path):
     """A real terminal: something within seconds, then epochs, and no line is cut off."""
-    arguments = ["train", "karate", "--epochs", "300", "--hidden", "16"]
+    arguments = ["train", "karate", "--epochs", "300", "--method", "original", "--model", "slow:Slow"]
+    (tmp_path / "slow.py").write_text(SLOW)
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     words = {"TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}
@@ -411,14 +422,14 @@ QUICK_ANSWERS = {
     **{name: ([name, "--help"], 0, f"\n    tadropedge {name}") for name in EXAMPLES},
     "command": (["trian", "karate"], 2, "Did you mean 'train'?"),
     "option": (["train", "karate", "--backbne", "gcn"], 2, "No such option: --backbne"),
-    "dataset": (["train", "karat"], 2, "error: DATASET: unknown dataset 'karat'; choose from cora, "),
+    "dataset": (["train", "karat"], 2, "error: DATA: unknown dataset 'karat'; choose from cora, "),
     "graph": (["weights", "karat"], 2, "error: GRAPH: unknown dataset or file 'karat'; choose from cora, "),
     "backbone": (
         ["compare", "karate", "--backbone", "gnc"],
         2,
         "error: --backbone: unknown backbone 'gnc'; choose from gcn, ",
     ),
-    "item": (["reproduce", "tabel1"], 2, "error: NAME: unknown item of the paper 'tabel1'"),
+    "item": (["reproduce", "tabel1"], 2, "error: ITEM: unknown item of the paper 'tabel1'"),
 }
 WATCHED = """
 import atexit, sys

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from tadropedge.cli import app
 from tadropedge.cli.compare import compare_command
 from tadropedge.cli.flags import flags_of, in_flags
+from tadropedge.cli.predict import predict_command
 from tadropedge.cli.sparsify import sparsify_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
@@ -18,6 +19,7 @@ COMMANDS = {
     "sparsify": sparsify_command,
     "train": train_command,
     "compare": compare_command,
+    "predict": predict_command,
 }
 SCORED = {
     "nowhere.csv": "GRAPH: no such file: 'nowhere.csv'",
@@ -44,11 +46,11 @@ SCORED = {
     "good.csv --plugin nope": "--plugin: cannot import the plugin 'nope'",
 }
 LABORATORY = {
-    "nowhere.npz": "DATASET: no such file: 'nowhere.npz'",
-    "good.csv": "DATASET good.csv: an edge list needs a table of features and labels: --nodes nodes.csv",
+    "nowhere.npz": "DATA: no such file: 'nowhere.npz'",
+    "good.csv": "DATA good.csv: an edge list needs a table of features and labels: --nodes nodes.csv",
     "good.csv --nodes nodes.csv": "--nodes nodes.csv:2: expected 3 columns, got 2",
     "good.csv --nodes nowhere.csv": "--nodes: no such file: 'nowhere.csv'",
-    "good.csv --nodes few.csv": "DATASET good.csv names the node 3, which few.csv does not list",
+    "good.csv --nodes few.csv": "DATA good.csv names the node 3, which few.csv does not list",
     "karate --nodes few.csv": "--nodes does not belong to karate, which takes --seed",
     "karate --noise 1": "--noise does not belong to karate",
     "karate --split full": "--split does not belong to karate",
@@ -70,7 +72,7 @@ LABORATORY = {
     "karate --precision x": "--precision: unknown precision 'x'",
     "karate --device tpu": "--device 'tpu' is not available",
     "karate --seed -1": "--seed must be a whole number of at least 0, got -1",
-    "ogbn-x --data-root nowhere": "DATASET ogbn-x is not below 'nowhere': expected ogbn_x with raw/edge.csv.gz",
+    "ogbn-x --data-root nowhere": "DATA ogbn-x is not below 'nowhere': expected ogbn_x with raw/edge.csv.gz",
     "karate --out bad.csv": "--out: cannot write into the folder 'bad.csv'",
     "karate --plugin nope": "--plugin: cannot import the plugin 'nope'",
 }
@@ -78,6 +80,10 @@ OWN = {
     "weights": {
         "good.csv --keep-prob 2": "--keep-prob must lie in [0, 1], got 2.0",
         "good.csv --score degree --gamma 0": "--gamma must be a positive number, got 0.0",
+        "good.csv --score degree --component x": "--component 'x' is not known: give largest, all, or a number from 1",
+        "good.csv --score degree --component 2": "--component '2' is not known: give largest, all, or a number from 1",
+        "good.csv --score degree --component-of 9": "--component-of: there is no node '9' in this graph",
+        "good.csv --component all --component-of 1": "give --component all or --component-of 1, not both",
     },
     "sparsify": {"good.csv --seed -1": "--seed must be a whole number of at least 0, got -1"},
     "train": {
@@ -102,12 +108,39 @@ OWN = {
         "karate --choose-splits 0": "--choose-splits must be a whole number of at least 1, got 0",
         "karate --storage bad.csv": "--storage: cannot open the study storage",
     },
+    "predict": {
+        "nowhere karate": "MODEL: no model in 'nowhere': expected a folder with model.json",
+        "SAVED karat": "DATA: unknown dataset 'karat'",
+        "SAVED nowhere.npz": "DATA: no such file: 'nowhere.npz'",
+        "SAVED good.csv": "DATA good.csv: an edge list needs a table of features and labels: --nodes nodes.csv",
+        "SAVED good.csv --nodes nodes.csv": "--nodes nodes.csv:2: expected 3 columns, got 2",
+        "SAVED karate --nodes few.csv": "--nodes does not belong to karate, which takes --seed",
+        "SAVED karate --noise 1": "--noise does not belong to karate",
+        "SAVED source-localization --noise x": "--noise: unknown noise 'x'",
+        "SAVED karate --seed -1": "--seed must be a whole number of at least 0, got -1",
+        "SAVED karate --device tpu": "--device 'tpu' is not available",
+        "SAVED karate --model x": "--model must be MODULE:FACTORY",
+        "SAVED karate --model x:y": "--model: cannot import the model 'x:y'",
+        "SAVED ogbn-x --data-root nowhere": "DATA ogbn-x is not below 'nowhere': expected ogbn_x with raw/edge.csv.gz",
+        "SAVED karate --out .": "--out must be a file for the predictions, got the folder or device '.'",
+        "SAVED karate --out bad.csv/x": "--out: cannot write into the folder 'bad.csv'",
+        "SAVED karate --plugin nope": "--plugin: cannot import the plugin 'nope'",
+    },
 }
-SHARED = {"weights": SCORED, "sparsify": SCORED, "train": LABORATORY, "compare": LABORATORY}
+SHARED = {"weights": SCORED, "sparsify": SCORED, "train": LABORATORY, "compare": LABORATORY, "predict": {}}
 CASES = [(name, *case) for name in COMMANDS for case in (SHARED[name] | OWN[name]).items()]
 # Nothing can be wrong with these: they are there or not, or take whatever comes.
 FREE = {"--wait", "--json", "--explain", "--figures", "--unweighted", "--header", "--certificate", "--kind"}
 FREE |= {"--per-layer", "--self-weight", "--batch-norm"}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model of the karate club, which ``SAVED`` stands for."""
+    folder = tmp_path_factory.mktemp("saved")
+    words = ["train", "karate", "--method", "original", "--hidden", "4", "--epochs", "1", "--out", str(folder)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    return folder
 
 
 @pytest.fixture
@@ -127,9 +160,10 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("command", "words", "message"), CASES)
-def test_the_flag_is_named(command, words, message, folder):
+def test_the_flag_is_named(command, words, message, folder, request):
     before = {path.name for path in folder.iterdir()}
-    ended = CliRunner().invoke(app, [command, *words.split()])
+    typed = [str(request.getfixturevalue("saved")) if word == "SAVED" else word for word in words.split()]
+    ended = CliRunner().invoke(app, [command, *typed])
     assert isinstance(ended.exception, TadropedgeError), ended.output
     assert message in str(ended.exception)
     left = {path.name for path in folder.rglob("*") if path.is_file()} - before

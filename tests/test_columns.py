@@ -1,6 +1,7 @@
 """A column of the user's own file as a score: read, checked, merged, and a part of comparisons where it is used."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -172,12 +173,34 @@ def test_weights_of_a_saved_data(tmp_path):
     data = Data(x=torch.eye(NODES) + 1, edge_index=torch.tensor(arcs()), y=torch.arange(NODES) % 2)
     data.train_mask = torch.ones(NODES, dtype=torch.bool)  # a split that is not whole is of no importance here
     torch.save(data, tmp_path / "mine.pt")
-    for more, total in ((("--score", "cosine"), 16 * (NODES + 2) / (NODES + 3)), (("--score", "degree"), NODES)):
-        result = run("weights", tmp_path / "mine.pt", *more, "--no-figures", "--out", tmp_path / "out", "--json")
+    cases = {
+        "cosine": (16 * (NODES + 2) / (NODES + 3), pytest.warns(UserWarning, match="for every edge")),
+        "degree": (NODES, nullcontext()),
+    }
+    for score, (total, told) in cases.items():
+        with told:
+            words = ("--score", score, "--no-figures", "--out", tmp_path / "out", "--json")
+            result = run("weights", tmp_path / "mine.pt", *words)
         assert result.exit_code == 0, result.exception
         assert json.loads(result.stdout)["weights"]["sum"] == pytest.approx(total)
     result = run("weights", tmp_path / "mine.pt", "--no-figures", "--out", tmp_path / "out", "--json")
     assert json.loads(result.stdout)["weights"]["q"] == 2  # the number of classes
+
+
+def test_labels_colour_the_page_of_weights_and_decide_nothing(tmp_path):
+    """The numbers are those of a run without pictures, and labels that cannot be read are a warning."""
+    own = {"edge_index": np.array(arcs()), "x": np.eye(NODES + 2, dtype=np.float32), "y": np.arange(NODES + 2) % 2}
+    told = pytest.warns(UserWarning, match=r"nodes are not coloured by class: own\.npz: y must hold whole numbers")
+    found = []
+    runs = ((0, "--figures", nullcontext()), (0.5, "--figures", told), (0.5, "--no-figures", nullcontext()))
+    for labels, figures, said in runs:
+        np.savez(tmp_path / "own.npz", **own | {"y": own["y"] + labels})
+        with said:
+            result = run("weights", tmp_path / "own.npz", "--score", "degree", figures, "--out", tmp_path, "--json")
+        assert result.exit_code == 0, result.exception
+        found.append({part: json.loads(result.stdout)[part] for part in ("graph", "part", "weights", "most_critical")})
+    assert found[0] == found[1] == found[2]
+    assert found[0]["graph"]["nodes"] == NODES
 
 
 def test_a_split_that_is_not_whole_is_in_nobodys_way_if_another_is_drawn(tmp_path):

@@ -487,7 +487,7 @@ def test_train_saves_a_model_that_loads(own_module, capsys):
         ("models_of_mine:SOURCE.x", "cannot import the model"),
         ("math:pi", "the model 'math:pi' must be a function factory(num_features, num_classes)"),
         ("models_of_mine:Two --backbone gcn", "--model and --backbone exclude each other"),
-        ("models_of_mine:Two --hidden 3", "hidden=3 cannot be used: the model 'models_of_mine:Two' takes no hidden"),
+        ("models_of_mine:Two --hidden 3", "--hidden 3 cannot be used: the model 'models_of_mine:Two' takes no hidden"),
     ],
 )
 def test_wrong_models_on_the_command_line(own_module, given, words):

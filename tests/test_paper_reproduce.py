@@ -355,7 +355,7 @@ def test_report_writes_the_page_of_such_a_folder_again(copied):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tabel1"], "NAME: unknown item of the paper 'tabel1'; choose from table1, .*did you mean 'table1'.*"),
+        (["tabel1"], "ITEM: unknown item of the paper 'tabel1'; choose from table1, .*did you mean 'table1'.*"),
         (["table1", "--preset", "fast"], "--preset: unknown preset 'fast'; choose from quick, paper"),
         (
             ["table1", "--part", "coar"],

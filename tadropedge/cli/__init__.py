@@ -15,7 +15,7 @@ import typer
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
 from tadropedge.cli.doctor import doctor_command
-from tadropedge.cli.examples import epilog
+from tadropedge.cli.examples import epilog, first_sentence
 from tadropedge.cli.flags import naming_flags
 from tadropedge.cli.methods import methods_command
 from tadropedge.cli.predict import predict_command
@@ -43,7 +43,7 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     name = command.__name__.removesuffix("_command")
-    app.command(name, epilog=epilog(name))(naming_flags(command))
+    app.command(name, short_help=first_sentence(command), epilog=epilog(name))(naming_flags(command))
 
 RESERVE = 2**22  # bytes that are given back to say that there are none left
 

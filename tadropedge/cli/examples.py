@@ -1,6 +1,10 @@
-"""Examples of every command, which its help ends with."""
+"""What the help begins and ends with: a sentence on every command, and examples."""
 
 from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
 
 EXAMPLES = {
     "compare": (
@@ -10,13 +14,13 @@ EXAMPLES = {
     ),
     "train": (
         "tadropedge train cora --method cdf --keep-prob 0.7 --layers 3",
-        "tadropedge train cora --method degree-proportional --keep-ratio 0.5 --out cora-model",
+        "tadropedge train cora --method degree-cdf --keep-ratio 0.5 --out cora-model",
         "tadropedge train graph.csv --nodes nodes.csv --split-sizes 140,500,1000",
     ),
     "predict": (
         "tadropedge train cora --method cdf --out cora-model",
         "tadropedge predict cora-model cora --out predictions.csv",
-        "tadropedge predict my-model graph.csv --nodes nodes.csv --model my_models:make_gcn",
+        "tadropedge predict model graph.csv --nodes nodes.csv --model my_models:GCN",
     ),
     "weights": (
         "tadropedge weights cora --q 7 --out cora-weights",
@@ -24,7 +28,7 @@ EXAMPLES = {
         "tadropedge weights graph.csv --score degree --no-figures --json",
     ),
     "sparsify": (
-        "tadropedge sparsify cora --score effective --keep-ratio 0.5 --out cora-sparse",
+        "tadropedge sparsify cora --score effective --keep-ratio 0.5 --out sparse",
         "tadropedge sparsify graph.csv --keep-ratio 0.1 --no-certificate",
     ),
     "methods": (
@@ -52,3 +56,14 @@ def epilog(command: str) -> str:
     """
     lines = EXAMPLES[command]
     return "\n  ".join([f"\b\nExample{'s' if len(lines) > 1 else ''}:", *lines])
+
+
+def first_sentence(command: Callable[..., None]) -> str:
+    """What a command is for, in the list of all of them, where a longer text would be cut off.
+
+    >>> def command() -> None:
+    ...     "Which edges? Those that matter."
+    >>> first_sentence(command)
+    'Which edges?'
+    """
+    return re.split(r"(?<=[.?])\s", inspect.getdoc(command) or "", maxsplit=1)[0].replace("\n", " ")

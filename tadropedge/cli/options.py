@@ -130,7 +130,7 @@ class LaboratoryOptions:
         str | None,
         Option(
             metavar=f"[{'|'.join(MEASURES)}]",
-            help="what is judged by (default: accuracy, or roc-auc for two classes of very different sizes)",
+            help="what methods are judged by (default: accuracy, or roc-auc for two classes of very different sizes)",
         ),
     ] = None
     noise: Noise_ = None

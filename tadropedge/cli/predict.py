@@ -60,7 +60,7 @@ def predict_command(
     folder = saved.parent if saved.name in ("model.json", "model.safetensors") else saved
     if not (folder / "model.json").is_file():
         raise TadropedgeError(
-            f"no model in '{saved}': expected a folder with model.json and model.safetensors, which "
+            f"MODEL: no model in '{saved}': expected a folder with model.json and model.safetensors, which "
             "tadropedge train --out writes"
         )
     check_path("--out", out)
@@ -72,7 +72,10 @@ def predict_command(
     from tadropedge.lock import check_writable
     from tadropedge.predicting import predict, write_predictions
 
-    check_writable(out.parent)
+    try:
+        check_writable(out.parent)
+    except TadropedgeError as error:
+        raise TadropedgeError(f"--out: {error}") from error
     place = chosen_device(device)
     loaded = _loaded(folder, model)
     options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise)}

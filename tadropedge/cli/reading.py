@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +34,7 @@ class Source:
     @property
     def labels(self) -> Tensor | None:
         """The class of each node ``[N]``, where it is known."""
-        return None if self.contents is None else self.contents.labels
+        return None if self.contents is None else self.contents.labels[: self.graph.num_nodes]
 
     @property
     def known(self) -> dict[str, Any]:
@@ -52,11 +53,13 @@ def read_source(
     weighted: bool = True,
     column: str | None = None,
     whole: bool = True,
+    coloured: bool = False,
 ) -> Source:
     """Read a dataset by its name, or a file of any format by its path.
 
     ``column`` names what becomes the score ``column``, ``weighted=False`` leaves edge weights out. ``whole=False`` says
-    that features and labels are not needed, so nothing is asked of them.
+    that features and labels are not needed, so nothing is asked of them; with ``coloured``, they are there if they can
+    be read, and a warning says why they are not.
 
     >>> read_source("karate").graph
     Graph(num_nodes=34, num_edges=78)
@@ -68,7 +71,7 @@ def read_source(
         found = _dataset(place, root, seed)
     else:
         asked = {"header": header, "weighted": weighted, "column": column, "whole": whole}
-        found = _saying(place.name, partial(_file, place, asked))
+        found = (_coloured if coloured and not whole else _file)(place, asked)
     if weighted or found.graph.weight is None:
         return found
     return replace(found, graph=replace(found.graph, weight=None))
@@ -86,7 +89,24 @@ def _dataset(name: str, root: Path | None, seed: int) -> Source:
     return Source(name=data.name, graph=data.graph, contents=contents, classes=data.num_classes)
 
 
+def _coloured(path: Path, asked: dict[str, Any]) -> Source:
+    """What a file holds, with labels only to look at: they change neither the graph nor whether it can be read."""
+    try:
+        found = _file(path, {**asked, "whole": True})
+    except TadropedgeError as error:
+        found = _file(path, asked)  # where the graph itself is wrong, this says so
+        warnings.warn(f"nodes are not coloured by class: {error}", stacklevel=2)
+        return found
+    # With labels, nodes behind the last one that has an edge are counted, too.
+    return found if found.contents is None else replace(found, graph=_file(path, asked).graph)
+
+
 def _file(path: Path, asked: dict[str, Any]) -> Source:
+    """What a file holds; a complaint about it says which file it is."""
+    return _saying(path.name, partial(_held, path, asked))
+
+
+def _held(path: Path, asked: dict[str, Any]) -> Source:
     """What a file holds; a split that is not whole, as the one ``train_mask`` of PyG's karate club, is left out."""
     import torch
 

@@ -34,7 +34,7 @@ from tadropedge.cli.options import (
 from tadropedge.cli.progress import Report, announced, command_line, live_progress
 from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
-from tadropedge.cli.weights import SOLVER, score_settings
+from tadropedge.cli.weights import SOLVER, Clusters_, RelativeError_, Tolerance_, score_settings
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.registry import DATASETS, SCORES
 
@@ -59,17 +59,11 @@ def sparsify_command(
     score: Annotated[str | None, Option(metavar="NAME", help=SCORE, show_default=False)] = None,
     keep_ratio: Annotated[float, Option(metavar="SHARE", help="the expected share of kept edges, up to 1")] = 0.1,
     q: Annotated[int | None, Option(metavar="N", help="clusters per component (datasets: number of classes)")] = None,
-    desired_clusters: Annotated[
-        int | None, Option(metavar="N", help="approximate number of clusters; q at the nearest large eigengap")
-    ] = None,
+    desired_clusters: Clusters_ = None,
     laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
     solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
-    tolerance: Annotated[
-        float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")
-    ] = None,
-    relative_error: Annotated[
-        float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")
-    ] = None,
+    tolerance: Tolerance_ = None,
+    relative_error: RelativeError_ = None,
     score_column: ScoreColumn_ = None,
     header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,

@@ -41,7 +41,8 @@ def train_command(
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
     keep_last: Annotated[
-        float | None, Option(metavar="P", help="the same for the last layer, with :nested (default 1)")
+        float | None,
+        Option(metavar="P", help="--keep-prob or --keep-ratio of the last layer, with :nested (default 1)"),
     ] = None,
     sensitivity: Annotated[
         float | None, Option(metavar="C", help="c of dropsens: share of sensitivity to leave (default 0.9)")

@@ -45,10 +45,10 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
 
 GRAPH = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
 SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggregate, or column if there is one)"
-COMPONENT = "which component to speak of: largest, all, or its number by size (1 is the largest)"
+COMPONENT = "the component to look at; N is its number by size (1 is the largest)"
 SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
 
-Clusters_ = Annotated[int | None, Option(metavar="N", help="about so many; q at the nearest large eigengap")]
+Clusters_ = Annotated[int | None, Option(metavar="N", help="about so many clusters: q at the nearest large eigengap")]
 Tolerance_ = Annotated[float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")]
 RelativeError_ = Annotated[float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")]
 ComponentOf_ = Annotated[str | None, Option(metavar="NODE", help="the component of this node instead")]
@@ -66,7 +66,7 @@ def weights_command(
     tolerance: Tolerance_ = None,
     relative_error: RelativeError_ = None,
     score_column: ScoreColumn_ = None,
-    component: Annotated[str, Option(metavar="NAME", help=COMPONENT)] = "largest",
+    component: Annotated[str, Option(metavar="[largest|all|N]", help=COMPONENT)] = "largest",
     component_of: ComponentOf_ = None,
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
@@ -118,7 +118,7 @@ def weights_command(
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
         found = read_source(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
-            whole=figures or needs_more(score, given),
+            whole=needs_more(score, given), coloured=figures and not explain,
         )  # fmt: skip
         name, read = found.name, found.graph
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)
