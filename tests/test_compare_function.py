@@ -211,9 +211,10 @@ def test_costs_that_a_kill_prevented_are_timed_by_the_next_run(tmp_path, monkeyp
     def killed(*_):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr("tadropedge.comparing.costs", killed)
-        tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+        with pytest.raises(KeyboardInterrupt):
+            tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
     assert not (tmp_path / "results.json").exists()
     monkeypatch.setattr("tadropedge.search.engine._run", None)  # nothing is left to train
     assert list(tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET).run["costs"]) == ROWS
