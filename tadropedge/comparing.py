@@ -151,10 +151,12 @@ def carried_out(
             watched = _Watched(report)
             results = compared(laboratory, plan, place, watched)
             spent = earlier_costs(_earlier(out), results.rows)
-            if spent is None and watched.worked:
+            # A run that was killed between its last training and its files has trained all, and timed nothing.
+            killed = spent is None and out is not None
+            if not spent and (watched.worked or killed):
                 spent = costs(laboratory, results.rows, report)
         dataset = laboratory.dataset
-        run = label(dataset) | ({} if spent is None else {KEY: spent})
+        run = label(dataset) | ({KEY: spent} if spent else {})
         if dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
             run["bayes_accuracy"] = round(bayes_accuracy(plan.seed, **loading), 4)
         results = replace(results, run=run)

@@ -205,6 +205,30 @@ def test_costs_are_timed_once_for_the_same_rows(tmp_path, monkeypatch):
     assert "costs" not in elsewhere.run  # nothing was trained, so nothing is timed
 
 
+def test_costs_that_a_kill_prevented_are_timed_by_the_next_run(tmp_path, monkeypatch):
+    """All is trained and nothing written: the same command trains nothing, and its files lack nothing."""
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tadropedge.comparing.costs", killed)
+        with pytest.raises(KeyboardInterrupt):
+            tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+    assert not (tmp_path / "results.json").exists()
+    monkeypatch.setattr("tadropedge.search.engine._run", None)  # nothing is left to train
+    assert list(tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET).run["costs"]) == ROWS
+
+
+def test_costs_that_an_older_version_did_not_time_stay_unknown(tmp_path, monkeypatch):
+    tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET)
+    document = json.loads((tmp_path / "results.json").read_text())
+    del document["run"]["costs"]
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    monkeypatch.setattr("tadropedge.comparing.costs", None)  # nothing was trained, so nothing is timed
+    assert "costs" not in tde.compare("karate", ["cdf"], out=tmp_path, hidden=4, **BUDGET).run
+
+
 def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
     data, runs, run = saved(), [], Training.run
     alone = tde.compare(data, ["cdf"], OwnGCN, **BUDGET)

@@ -103,6 +103,20 @@ def test_the_reference_is_dropedge_at_the_same_expected_number_of_kept_edges(tab
         assert result.reference[method].shape == result.accuracy[method].shape == (S,)
 
 
+def test_a_stop_counts_again_only_what_is_new(table, tmp_path):
+    """A report ends the batch at work in the words of a stop, so a batch that is lost must not be followed by one."""
+    calls = []
+
+    def stop(trials):
+        if calls[-1][0] >= 7:
+            raise KeyboardInterrupt
+        return Trainer()(trials)
+
+    with pytest.raises(KeyboardInterrupt):
+        retrain(table, stop, tmp_path / "study.db", batch=7, progress=lambda *count: calls.append(count))
+    assert calls == [(0, 24), (7, 24)]
+
+
 def test_it_is_resumed_and_extended(table, tmp_path):
     whole = retrain(table)
     storage, calls = tmp_path / "study.db", []

@@ -101,6 +101,16 @@ def test_a_score_that_fails_here_is_not_searched():
             laboratory.train([Trial("cdf")])  # what the user named is refused as ever
 
 
+def test_a_score_that_is_equal_everywhere_is_told_to_those_who_name_it():
+    """The features of the karate club are one-hot: a search that tries every score does not complain of one."""
+    data = load_dataset("karate")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "cosine" in Laboratory(data, Architecture("gcn", 2, 4), epochs=1).available_scores()
+    with pytest.warns(UserWarning, match="'cosine' is 0 for every edge .*: all scores are equal"):
+        Laboratory(data, Architecture("gcn", 2, 4), epochs=1).train([Trial("cosine-cdf")])
+
+
 def test_auto_is_refused_by_the_trainer():
     laboratory = Laboratory(load_dataset("karate"), Architecture("gcn", 2, 4), epochs=2)
     for call in (laboratory.train, laboratory.check, lambda trials: laboratory.kept_share(trials[0])):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 
-from tadropedge.comparison.costs import KEY, Cost, read_costs
+from tadropedge.comparison.costs import Cost, read_costs
 from tadropedge.comparison.results import MethodRow, Results, as_document
 from tadropedge.method import Method
 from tadropedge.search.fair import Report
@@ -59,8 +59,11 @@ def chosen_trial(row: MethodRow) -> Trial:
 
 
 def earlier_costs(earlier: Results | None, rows: Sequence[MethodRow]) -> Costs | None:
-    """The costs in results that have the same rows: then nothing was trained anew, and nothing is timed again."""
-    if earlier is None or KEY not in earlier.run:
+    """The costs in results that have the same rows, which are not timed again; ``None`` where there are none such.
+
+    They are empty where an older version wrote the results, which did not time anything.
+    """
+    if earlier is None:
         return None
     one, two = (as_document(Results(some))["compare"] for some in (earlier.rows, rows))
     return {method: vars(cost) for method, cost in read_costs(earlier.run).items()} if one == two else None
@@ -77,7 +80,8 @@ def _score_seconds(laboratory: Laboratory, row: MethodRow) -> float:
 def _epoch_seconds(laboratory: Laboratory, trial: Trial) -> float:
     """Seconds of an epoch of one training that runs alone."""
     first = _seconds(laboratory, trial, min(WARM, laboratory.epochs)) / min(WARM, laboratory.epochs)
-    epochs = min(TIMED, laboratory.epochs, max(WARM, int(WANTED / first)))
+    wanted = int(WANTED / first) if first > 0 else TIMED  # a coarse clock may not have moved
+    epochs = min(TIMED, laboratory.epochs, max(WARM, wanted))
     return _seconds(laboratory, trial, epochs) / epochs
 
 

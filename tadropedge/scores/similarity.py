@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # features of one end that are looked at together: what a cache holds
 
 
+class EqualScoresWarning(UserWarning):
+    """All scores of a graph are equal, so they tell nothing of its edges."""
+
+
 def cosine(graph: Graph, features: Tensor | None) -> Tensor:
     """max(0, x_u · x_v / (|x_u| |x_v|)) for every edge (u, v), float64 ``[M]``; 0 where a node has no features.
 
@@ -54,6 +58,7 @@ def _told(found: Tensor) -> Tensor:
         warnings.warn(
             f"the score 'cosine' is {float(found[0]):g} for every edge ({why}): all scores are equal, so dropping by "
             "them is dropping uniformly",
+            EqualScoresWarning,
             stacklevel=3,
         )
     return found

@@ -164,14 +164,14 @@ def run_jobs(
         look(train, jobs)
         return
     missing = {(job.ledger.id, job.index): job for job in jobs if not job.ledger.holds(job.index, job.trial)}
-    done = len(jobs) - len(missing)
-    _reached(progress, done, len(jobs))
+    count = _Count(progress, len(jobs))
+    count.reach(len(jobs) - len(missing))
     if not missing:
         return
     try:
-        _run(train, jobs, missing, done, batch=batch, progress=progress, curves=curves)
+        _run(train, jobs, missing, count, batch=batch, curves=curves)
     except KeyboardInterrupt:  # which may have come when a batch was written and not yet counted
-        _reached(progress, sum(job.ledger.holds(job.index, job.trial) for job in jobs), len(jobs))
+        count.reach(sum(job.ledger.holds(job.index, job.trial) for job in jobs))
         raise
 
 
@@ -179,10 +179,9 @@ def _run(
     train: Train,
     jobs: Sequence[Job],
     missing: dict[tuple[int, int], Job],
-    done: int,
+    count: _Count,
     *,
     batch: int,
-    progress: Progress | None,
     curves: bool,
 ) -> None:
     claims, code = Claims.on(jobs[0].ledger.storage), commit()
@@ -201,9 +200,7 @@ def _run(
                     for job, outcome in zip(part, outcomes, strict=True):
                         job.ledger.write([Finished.of(job.index, outcome, curves, code)])
         missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
-        if len(jobs) - len(missing) > done:
-            done = len(jobs) - len(missing)
-            _reached(progress, done, len(jobs))
+        count.reach(len(jobs) - len(missing))
         if not part:
             time.sleep(PAUSE)
 
@@ -220,8 +217,18 @@ def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outco
     return outcomes
 
 
-def _reached(progress: Progress | None, done: int, total: int) -> None:
-    """So many jobs are finished and written."""
-    if progress is not None:
-        tell(Safe("trainings", done, total))  # which says what the numbers of the next report are
-        progress(done, total)
+class _Count:
+    """How many of ``total`` jobs are finished and written, reported each time that it has changed."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._total = progress, total
+        self._told = -1
+
+    def reach(self, done: int) -> None:
+        """So many are."""
+        if self._progress is None or done == self._told:
+            return
+        with uninterrupted():  # what is counted as told has been told
+            self._told = done
+            tell(Safe("trainings", done, self._total))  # which says what the numbers of the next report are
+            self._progress(done, self._total)

@@ -30,6 +30,7 @@ from tadropedge.nn.network import Network, Problem, Sizes, Value
 from tadropedge.nn.own import OwnNetwork, default_sizes
 from tadropedge.registry import MEASURES, NETWORKS, SCORES
 from tadropedge.scores.column import needs
+from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.scores.solve import edge_scores, required, settings_for
 from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.batch import Course
@@ -179,6 +180,8 @@ class Laboratory:
 
         None that needs a column, or something else, that the dataset lacks; and none that fails on this graph, such as
         ``aggregate`` where every component has fewer than q nodes: a search over scores goes on without it, warned.
+        One that is equal for every edge stays, unwarned: to a search it is one more way to drop uniformly, and the
+        settings that a search draws do not depend on the values of scores.
         """
         offered = set(self._offered()) - ({"features"} if self.dataset.level == "graph" else set())
         return [name for name in SCORES if not set(required(name)) - offered and self._succeeds(name)]
@@ -187,7 +190,9 @@ class Laboratory:
         """Whether a score can be computed here; where not, it is said once."""
         if name not in self._failing:
             try:
-                self.scores(name)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", EqualScoresWarning)  # for those who name the score themselves
+                    self.scores(name)
             except TadropedgeError as error:
                 self._failing.add(name)
                 warnings.warn(f"the search goes without the score {name!r}: {error}", stacklevel=2)
