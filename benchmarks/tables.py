@@ -136,7 +136,7 @@ REFERENCES = ("none", "dropedge", "budget")
 
 def cora() -> str:
     """A comparison on Cora, every method against its three references, from the committed results."""
-    results = read_results(ROOT / "results" / "cora-gcn-2" / "results.json")
+    results = read_results(ROOT / "results" / "cora-defaults" / "results.json")
     protocol, run = results.protocol, results.run
     rows = [
         (
@@ -148,7 +148,7 @@ def cora() -> str:
     ]
     simulated = protocol.simulated
     notes = [
-        f"[results/cora-gcn-2](results/cora-gcn-2): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s; "
+        f"[results/cora-defaults](results/cora-defaults): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s; "
         f"{protocol.trials} trials per method on {protocol.choose_splits} choosing splits, {protocol.epochs} epochs, "
         f"{protocol.seeds} fresh seeds and splits",
         f"{simulated.tests} tests, corrected together; simulated with the numbers of this run, choice of settings "
