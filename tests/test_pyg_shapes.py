@@ -30,6 +30,14 @@ LAYOUTS = {
 }
 
 
+class TwoSets(Data):
+    """Arcs from one set of nodes to another, as PyG's documentation writes them."""
+
+    def __inc__(self, key, value, *args):
+        sizes = torch.tensor([[len(self.x_s)], [len(self.x_t)]])
+        return sizes if key == "edge_index" else super().__inc__(key, value, *args)
+
+
 def directed(seed=0):
     """Arcs with weights on seven nodes: some edges one way, some both ways, a self-loop."""
     arcs = torch.tensor([[0, 1, 2, 2, 3, 4, 5, 5, 6, 1, 3], [1, 0, 0, 3, 4, 2, 4, 5, 1, 5, 2]])
@@ -465,6 +473,8 @@ BAD = {
                "a TemporalData is a stream of events: give Data"),
     "score of events": (lambda: AddScore("degree")(TemporalData(src=ARCS[0], dst=ARCS[1], t=ARCS[0], msg=WEIGHT)),
                         "a TemporalData is a stream of events"),
+    "two sets": (lambda: DROP(TwoSets(edge_index=ARCS, x_s=torch.eye(7), x_t=torch.eye(7))),
+                 r"TwoSets.__inc__ says .*: give a HeteroData, or drop\(data.edge_index, num_nodes=\(S, T\)\)"),
     "shift": (lambda: AddShift()(Data(adj_t=MATRIX)), r"and ToSparseTensor\(attr='edge_shift'\) afterwards"),
 }  # fmt: skip
 

@@ -64,6 +64,14 @@ HeteroData with relations, got Data Data(x=[3, 1])
         dense = isinstance(getattr(data, "adj", None), Tensor)
         way = "; torch_geometric.utils.dense_to_sparse(data.adj) makes one of the dense adj" if dense else ""
         raise TadropedgeError(f"{EXPECTED}, got {show(data)}{way}")
+    if (
+        type(data).__inc__ is not Data.__inc__
+        and torch.as_tensor(data.__inc__("edge_index", data.edge_index)).numel() > 1
+    ):
+        raise TadropedgeError(
+            f"{type(data).__name__}.__inc__ says that edge_index leads from one set of nodes to another: give a "
+            "HeteroData, or drop(data.edge_index, num_nodes=(S, T))"
+        )
     return data
 
 
