@@ -272,6 +272,23 @@ def test_labels_of_links_are_no_arcs():
     assert thin.edge_label.shape == (count,)
 
 
+@pytest.mark.parametrize(
+    "named", [{}, {"split_labels": True}, {"key": "edge_rating"}, {"key": "stars", "split_labels": True}]
+)
+@pytest.mark.parametrize("ratio", [0.0, 1.0])
+def test_labels_of_links_under_other_names(named, ratio):
+    """Split with labels apart, a directed graph has as many of each kind as arcs."""
+    data = Data(edge_index=make_data().edge_index, num_nodes=34, edge_time=torch.arange(make_data().num_edges))
+    split = transforms.RandomLinkSplit(num_val=0.1, num_test=0.1, neg_sampling_ratio=ratio, **named)
+    train = split(data)[0]
+    thin = TADropEdge(keep_prob=0.5)(train)
+    assert thin.num_edges < train.num_edges
+    assert thin.edge_time.shape == (thin.num_edges,)
+    assert set(train.keys()) == set(thin.keys())
+    for key in set(train.keys()) - {"edge_index", "edge_time", "num_nodes"}:
+        assert torch.equal(thin[key], train[key])
+
+
 # -- two sets of nodes --------------------------------------------------------------------------------------
 
 

@@ -198,8 +198,8 @@ class Outer(nn.Module):
         super().__init__()
         self.inner, self.head = Net(GCNConv(8, 8)), GCNConv(8, 2, cached=True)
 
-    def forward(self, x, edge_index):
-        return self.head(self.inner(x, edge_index), edge_index)
+    def forward(this, x, edge_index):  # noqa: N805 -- whatever it is called
+        return this.head(this.inner(x, edge_index), edge_index)
 
 
 @pytest.mark.parametrize(
