@@ -95,6 +95,8 @@ def test_weights_of_gcn_norm_are_seen_in_every_shape():
 def test_the_probability_of_dropping_is_told_from_that_of_keeping():
     with pytest.raises(TadropedgeError, match=r"p=0.3: PyG's p is the probability of dropping .* keep_prob=1 - p"):
         TADropEdge(p=0.3)
+    with pytest.raises(TadropedgeError, match=r"seed must be .*, got 0.3; a probability is given as keep_prob="):
+        TADropEdge(0.3)
     with pytest.raises(TadropedgeError, match=r"one number for all edges is keep_prob=0.3"):
         ta_dropout_edge(plain().edge_index, 0.3)
 

@@ -148,7 +148,12 @@ class TADropEdge(nn.Module):
         **settings: Any,
     ) -> None:
         super().__init__()
-        number = check_seed(seed, signed=True)
+        try:
+            number = check_seed(seed, signed=True)
+        except TadropedgeError as error:
+            meant: object = seed  # dropout_edge takes its p there
+            more = "; a probability is given as keep_prob=" if type(meant) is float and 0 <= meant <= 1 else ""
+            raise TadropedgeError(f"{error}{more}") from None
         lookup("advance", advance, ADVANCES)
         self.advance = advance
         self.dropping = Dropping(
