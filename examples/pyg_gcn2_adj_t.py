@@ -1,4 +1,4 @@
-"""PyG's own GCNII example on ``adj_t``, with and without dropped edges; ``--dataset cora`` reads TADROPEDGE_DATA."""
+"""PyG's own GCNII example on ``adj_t``, with and without dropped edges; ``--data cora`` reads TADROPEDGE_DATA."""
 
 import argparse
 
@@ -44,10 +44,10 @@ def accuracy(made: Dataset, data: Data, drop: nn.Module, epochs: int) -> float:
 def main(argv: list[str] | None = None) -> dict[str, float]:
     """Test accuracies without dropping, with DropEdge, and with edges dropped by degree."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dataset", default="clusters")
+    parser.add_argument("--data", default="clusters")
     parser.add_argument("--epochs", type=int, default=60)
     given = parser.parse_args(argv)
-    made = load_dataset(given.dataset)
+    made = load_dataset(given.data)
     data = ToSparseTensor()(ToUndirected()(Data(x=made.features.to_dense(), edge_index=made.graph.pairs)))
     by_degree = TADropEdge.of("degree-proportional", keep_ratio=0.7)
     drops = {"whole": nn.Identity(), "dropedge": TADropEdge(keep_prob=0.7), "degree": by_degree}

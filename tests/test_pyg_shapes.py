@@ -30,6 +30,14 @@ LAYOUTS = {
 }
 
 
+class TwoSets(Data):
+    """Arcs from one set of nodes to another, as PyG's documentation writes them."""
+
+    def __inc__(self, key, value, *args):
+        sizes = torch.tensor([[len(self.x_s)], [len(self.x_t)]])
+        return sizes if key == "edge_index" else super().__inc__(key, value, *args)
+
+
 def directed(seed=0):
     """Arcs with weights on seven nodes: some edges one way, some both ways, a self-loop."""
     arcs = torch.tensor([[0, 1, 2, 2, 3, 4, 5, 5, 6, 1, 3], [1, 0, 0, 3, 4, 2, 4, 5, 1, 5, 2]])
@@ -264,6 +272,23 @@ def test_labels_of_links_are_no_arcs():
     assert thin.edge_label.shape == (count,)
 
 
+@pytest.mark.parametrize(
+    "named", [{}, {"split_labels": True}, {"key": "edge_rating"}, {"key": "stars", "split_labels": True}]
+)
+@pytest.mark.parametrize("ratio", [0.0, 1.0])
+def test_labels_of_links_under_other_names(named, ratio):
+    """Split with labels apart, a directed graph has as many of each kind as arcs."""
+    data = Data(edge_index=make_data().edge_index, num_nodes=34, edge_time=torch.arange(make_data().num_edges))
+    split = transforms.RandomLinkSplit(num_val=0.1, num_test=0.1, neg_sampling_ratio=ratio, **named)
+    train = split(data)[0]
+    thin = TADropEdge(keep_prob=0.5)(train)
+    assert thin.num_edges < train.num_edges
+    assert thin.edge_time.shape == (thin.num_edges,)
+    assert set(train.keys()) == set(thin.keys())
+    for key in set(train.keys()) - {"edge_index", "edge_time", "num_nodes"}:
+        assert torch.equal(thin[key], train[key])
+
+
 # -- two sets of nodes --------------------------------------------------------------------------------------
 
 
@@ -465,6 +490,8 @@ BAD = {
                "a TemporalData is a stream of events: give Data"),
     "score of events": (lambda: AddScore("degree")(TemporalData(src=ARCS[0], dst=ARCS[1], t=ARCS[0], msg=WEIGHT)),
                         "a TemporalData is a stream of events"),
+    "two sets": (lambda: DROP(TwoSets(edge_index=ARCS, x_s=torch.eye(7), x_t=torch.eye(7))),
+                 r"TwoSets.__inc__ says .*: give a HeteroData, or drop\(data.edge_index, num_nodes=\(S, T\)\)"),
     "shift": (lambda: AddShift()(Data(adj_t=MATRIX)), r"and ToSparseTensor\(attr='edge_shift'\) afterwards"),
 }  # fmt: skip
 

@@ -7,10 +7,11 @@ import pytest
 import torch
 from test_pyg import make_data
 from torch import nn
-from torch_geometric.data import Data
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import APPNP, GCNConv, SGConv
-from torch_geometric.transforms import AddSelfLoops, Compose, GCNNorm, ToUndirected
+from torch_geometric.transforms import AddSelfLoops, Compose, GCNNorm, ToSparseTensor, ToUndirected
 
 from tadropedge import TadropedgeError
 from tadropedge.pyg import AddKeepProbability, AddScore, AddShift, TADropEdge, check_model, ta_dropout_edge
@@ -56,7 +57,7 @@ def test_other_weights_are_not():
 def test_scores_after_gcn_norm_are_warned_of_once():
     data = GCNNorm()(plain())
     score = AddScore("degree")
-    with pytest.warns(UserWarning, match=f"{LOOK}.*apply AddScore and AddKeepProbability before GCNNorm"):
+    with pytest.warns(UserWarning, match=f"{LOOK}.*apply GCNNorm to what TADropEdge returns"):
         score(data)
     score(data)
     drop = TADropEdge(score="degree", keep_prob=0.5)
@@ -76,6 +77,30 @@ def test_dropping_after_gcn_norm_is_warned_of_once():
     TADropEdge()(AddShift()(plain().update({"edge_keep_prob": torch.full((156,), 0.5)})))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_weights_of_gcn_norm_are_seen_in_every_shape():
+    data = GCNNorm()(plain())
+    sparse = ToSparseTensor(layout=torch.sparse_csr)(data.clone())
+    listed = Data(edge_index=EdgeIndex(data.edge_index, sparse_size=(34, 34)), edge_weight=data.edge_weight)
+    for given, name in ((sparse, "data.adj_t"), (sparse.adj_t, "adj_t"), (listed, "data.edge_weight")):
+        drop = TADropEdge(score="degree", keep_prob=0.5)
+        with pytest.warns(UserWarning, match=f"^{name} looks like that of GCNNorm.*GCNNorm to what TADropEdge returns"):
+            drop(given)
+        drop(given)
+    bare = ToSparseTensor(layout=torch.sparse_csr)(plain())
+    TADropEdge(score="degree", keep_prob=0.5)(bare)
+    TADropEdge(score="degree", keep_prob=0.5)(bare.adj_t)
+
+
+def test_the_probability_of_dropping_is_told_from_that_of_keeping():
+    with pytest.raises(TadropedgeError, match=r"p=0.3: PyG's p is the probability of dropping .* keep_prob=1 - p"):
+        TADropEdge(p=0.3)
+    with pytest.raises(TadropedgeError, match=r"seed must be .*, got 0.3; a probability is given as keep_prob="):
+        TADropEdge(0.3)
+    with pytest.raises(TadropedgeError, match=r"one number for all edges is keep_prob=0.3"):
+        ta_dropout_edge(plain().edge_index, 0.3)
+
+
 def test_self_loops_before_change_no_score():
     data = plain()
     looped = AddSelfLoops()(data)
@@ -89,9 +114,9 @@ def test_self_loops_before_change_no_score():
 
 @pytest.mark.parametrize("late", [AddSelfLoops(), GCNNorm()])
 def test_arcs_that_come_later_have_no_probability(late):
-    words = "AddSelfLoops, GCNNorm and ToUndirected add arcs that have no"
+    words = "AddSelfLoops, ToUndirected and GCNNorm add arcs that have no"
     scored = AddScore("degree")(plain())
-    with pytest.raises(TadropedgeError, match=f"{words} edge_score: apply them first, then score"):
+    with pytest.raises(TadropedgeError, match=f"{words} edge_score: apply the first two before scoring"):
         AddKeepProbability(keep_prob=0.5)(late(scored))
     data = late(AddKeepProbability(keep_prob=0.5)(scored))
     data.edge_weight = None
@@ -116,6 +141,16 @@ def test_summed_probabilities_are_refused_above_one_and_warned_of_below():
     (batch,) = DataLoader([low, low], batch_size=2)
     with pytest.warns(UserWarning, match="goes up to 0.5"):
         TADropEdge()(batch)
+
+
+def test_summed_probabilities_of_a_relation_are_warned_of():
+    data = HeteroData()
+    data["a"].num_nodes, data["a", "to", "a"].edge_index = 34, plain().edge_index
+    low = Compose([AddKeepProbability("uniform", keep_prob=0.25), ToUndirected()])(data)
+    drop = TADropEdge()
+    with pytest.warns(UserWarning, match="goes up to 0.5, but AddKeepProbability wrote nothing above 0.25"):
+        drop(low)
+    drop(low)
 
 
 def test_what_is_not_summed_is_not_warned_of():
@@ -165,8 +200,8 @@ class Outer(nn.Module):
         super().__init__()
         self.inner, self.head = Net(GCNConv(8, 8)), GCNConv(8, 2, cached=True)
 
-    def forward(self, x, edge_index):
-        return self.head(self.inner(x, edge_index), edge_index)
+    def forward(this, x, edge_index):  # noqa: N805 -- whatever it is called
+        return this.head(this.inner(x, edge_index), edge_index)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
 from tadropedge.pyg.shapes import WEIGHT, Links, check_shape, is_simple, links_of, over, thin_store, weight_of
 from tadropedge.pyg.taking import places, take, take_arcs
 from tadropedge.pyg.transforms import arc_attribute
-from tadropedge.pyg.traps import LARGEST, check_given, tell_cached, tell_normalised, tell_summed
+from tadropedge.pyg.traps import LARGEST, WEIGHTS, check_given, tell_cached, tell_normalised, tell_summed
 from tadropedge.sampling import signed, vectorised
 from tadropedge.scores.solve import Score
 from tadropedge.sensitivity import SENSITIVITY
@@ -148,7 +148,12 @@ class TADropEdge(nn.Module):
         **settings: Any,
     ) -> None:
         super().__init__()
-        number = check_seed(seed, signed=True)
+        try:
+            number = check_seed(seed, signed=True)
+        except TadropedgeError as error:
+            meant: object = seed  # dropout_edge takes its p there
+            more = "; a probability is given as keep_prob=" if type(meant) is float and 0 <= meant <= 1 else ""
+            raise TadropedgeError(f"{error}{more}") from None
         lookup("advance", advance, ADVANCES)
         self.advance = advance
         self.dropping = Dropping(
@@ -301,8 +306,8 @@ connected=True)
             mask, prob = self._toss(coins, 0, None), None
         else:
             arcs = self._arcs_of(data, links, node_id)
-            self._look_at(data, given)
             mask, prob = self._draw(arcs, given, layer)
+            self._look_at(links.edge_index, data if given is not None else None, **_weights(data, links))
             if bare:
                 self._remember(arcs, given, nodes)
         thin = copy.copy(data)
@@ -322,17 +327,15 @@ connected=True)
         weighted = self.dropping.score is not None and self.dropping.weight in data
         return first and not looks and not weighted
 
-    def _look_at(self, data: Data, given: Tensor | None) -> None:
-        """Say, at the first data, what a wrong order of transforms has done to them."""
-        if torch.compiler.is_compiling() or not is_simple(data):
-            return
-        if data.edge_index.is_cuda and torch.cuda.is_current_stream_capturing():
+    def _look_at(self, edge_index: Tensor, store: Any, **weights: Any) -> None:
+        """Say, at the first graph, what a wrong order of transforms has done to given probabilities and to weights."""
+        if torch.compiler.is_compiling() or (edge_index.is_cuda and torch.cuda.is_current_stream_capturing()):
             return
         if self.dropping.once.first("order"):
-            if given is not None:
-                tell_summed(data, self.dropping.once)
-            if not self.dropping.unbiased:
-                tell_normalised(data, self.dropping.once, kept=self.dropping.score is None)
+            if store is not None:
+                tell_summed(store, self.dropping.once)
+            if weights and not self.dropping.unbiased:
+                tell_normalised(edge_index, **weights, once=self.dropping.once, kept=self.dropping.score is None)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _thinned_relations(self, data: HeteroData, node_id: object, layer: int | None) -> HeteroData:
@@ -348,6 +351,9 @@ connected=True)
                 kept = self._kept(side.store, side.links, mask, prob)
             for key, value in kept.items():
                 thin[side.relation][key] = value
+        if self.dropping.strategy is None and self.dropping.once.first("order"):
+            for side in sides:
+                tell_summed(side.store, self.dropping.once)
         return thin
 
     def _thinned_matrix(
@@ -359,6 +365,8 @@ connected=True)
         if not self.training:
             return matrix
         mask, prob = self._draw(arcs, edge_keep_prob, layer)
+        if isinstance(arcs.num_nodes, int):
+            self._look_at(arcs.edge_index, None, weight=arcs.edge_weight, num_nodes=arcs.num_nodes, called="adj_t")
         return thinned_input(matrix, mask, prob, paired=is_paired(self.dropping))
 
     def _read(self, edge_index: Any, **given: Any) -> Arcs:
@@ -640,6 +648,15 @@ connected=True)
         """Load what was pickled, also by version 0.1, which knew no rules."""
         known = {"dropping": Dropping(), "plans": KeptPlans()}
         super().__setstate__(known | state)  # type: ignore[no-untyped-call]
+
+
+def _weights(data: Data, links: Links) -> dict[str, Any]:
+    """The weights of arcs within one set of nodes, of a ``Data`` or else of its ``adj_t``, and where they are."""
+    if isinstance(links.num_nodes, tuple):
+        return {}
+    own = getattr(data, WEIGHT, None)
+    weight, called = (own, WEIGHTS) if own is not None or links.place is not None else (links.values, "data.adj_t")
+    return {"weight": weight, "num_nodes": int(data.num_nodes or 0), "called": called}
 
 
 def _ones(edge_index: Tensor) -> Tensor:

@@ -86,6 +86,11 @@ of edges, each is kept with only about its keep probability, so dividing by it w
             check_settings(self.score, settings_for(self.score, {"features": None}) | dict(self.settings))
         elif self.settings:
             name = next(iter(self.settings))
+            if name == "p":
+                raise TadropedgeError(
+                    f"p={show(self.settings[name], typed=False)}: PyG's p is the probability of dropping an edge; give "
+                    "that of keeping it, keep_prob=1 - p"
+                )
             raise TadropedgeError(f"there is no setting {name!r}, or it belongs to a score and score= is missing")
 
     def _check_rule(self) -> None:

@@ -190,7 +190,8 @@ def check_source(dropping: Dropping, edge_keep_prob: object) -> None:
     if dropping.strategy is not None and edge_keep_prob is not None:
         raise TadropedgeError("give edge_keep_prob, or a rule that computes it, not both")
     if dropping.strategy is None and not isinstance(edge_keep_prob, Tensor):
-        raise TadropedgeError(f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; {NEEDS}")
+        needs = f"one number for all edges is keep_prob={edge_keep_prob}" if type(edge_keep_prob) is float else NEEDS
+        raise TadropedgeError(f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; {needs}")
 
 
 def check_keep_prob(edge_index: Tensor, edge_keep_prob: Tensor) -> Tensor:

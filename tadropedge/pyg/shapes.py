@@ -23,7 +23,6 @@ from tadropedge.pyg.adjacency import entries, is_adjacency, kept_arcs, known_siz
 from tadropedge.pyg.taking import places, take
 
 WEIGHT = "edge_weight"
-LABELS = ("edge_label", "edge_label_index")  # what a link predictor is asked about, and no arcs of the graph
 PER_ARC = ("edge_attr", WEIGHT, "edge_type", "edge_score", "edge_resistance", "edge_keep_prob", "edge_shift")
 EXPECTED = "expected a homogeneous torch_geometric Data with an edge_index or adj_t, or a HeteroData with relations"
 AROUND = {  # what is no graph of pairs, and what to do
@@ -64,6 +63,14 @@ HeteroData with relations, got Data Data(x=[3, 1])
         dense = isinstance(getattr(data, "adj", None), Tensor)
         way = "; torch_geometric.utils.dense_to_sparse(data.adj) makes one of the dense adj" if dense else ""
         raise TadropedgeError(f"{EXPECTED}, got {show(data)}{way}")
+    if (
+        type(data).__inc__ is not Data.__inc__
+        and torch.as_tensor(data.__inc__("edge_index", data.edge_index)).numel() > 1
+    ):
+        raise TadropedgeError(
+            f"{type(data).__name__}.__inc__ says that edge_index leads from one set of nodes to another: give a "
+            "HeteroData, or drop(data.edge_index, num_nodes=(S, T))"
+        )
     return data
 
 
@@ -169,7 +176,7 @@ def thin_store(
 
 def per_arc(store: Any, key: str, value: Any, arcs: int) -> bool:
     """Whether an attribute has one row for each arc; labels of a link predictor are no attributes of arcs."""
-    if key in LABELS or value is None:
+    if value is None or _is_label(store, key):
         return False
     if "adj_t" not in store:
         return bool(store.is_edge_attr(key))
@@ -186,6 +193,17 @@ def per_arc(store: Any, key: str, value: Any, arcs: int) -> bool:
         )
     nodes = getattr(store, "num_nodes", None)
     return many == arcs and (many != nodes or "edge" in key)
+
+
+def _is_label(store: Any, key: str) -> bool:
+    """Whether an attribute is a list of pairs of nodes beside the arcs, or belongs to one.
+
+    ``RandomLinkSplit`` writes ``edge_label`` and ``edge_label_index``, or ``pos_edge_label`` and so on; there may be as
+    many pairs as arcs.
+    """
+    name = key.removesuffix("_index")
+    pairs = store.get(f"{name}_index", None) if name != "edge" else None
+    return name == "edge_label" or (isinstance(pairs, Tensor) and pairs.dim() == 2 and pairs.shape[0] == 2)
 
 
 def over(values: Tensor, prob: Tensor | None, chosen: Tensor) -> Tensor:

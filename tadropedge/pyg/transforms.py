@@ -116,7 +116,7 @@ class AddScore(OfEdges):
         if graph.num_edges == 0:
             values = torch.empty(0, dtype=torch.float64, device=graph.device)
         else:
-            tell_normalised(data, self.once)
+            tell_normalised(data.edge_index, getattr(data, WEIGHT, None), graph.num_nodes, self.once)
             known = settings_for(self.score, {"features": getattr(data, "x", None)}) | self.settings
             if self.score == "column" and isinstance(known["column"], str):
                 known["column"] = per_edge(graph, arc_attribute(data, known["column"]), known["column"])

@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from tadropedge.checks import check_kind, check_length, check_probability
 from tadropedge.errors import TadropedgeError
 from tadropedge.pyg.once import Once
 
 LARGEST = "largest_keep_prob"  # not edge_...: in a batch it has one number per graph
+WEIGHTS = "data.edge_weight"
 CLOSE = 1e-4  # relative, for numbers in float32
 FRAMES = 40  # how far up the callers of a module are looked at
 PASSES = {"forward", "encode", "training_step"}  # others may run for long, and a look would keep their tensors alive
@@ -57,7 +58,8 @@ def tell_cached(drop: nn.Module, once: Once) -> None:
     for _ in range(FRAMES):
         if frame is None:
             return
-        model = frame.f_locals.get("self") if frame.f_code.co_name in PASSES else None
+        names = frame.f_code.co_varnames[:1] if frame.f_code.co_name in PASSES else ()  # self, whatever it is called
+        model = frame.f_locals.get(*names) if names else None
         if isinstance(model, nn.Module) and model is not drop and any(part is drop for part in model.modules()):
             for layer in _cached(model):
                 told = f"the layer {layer} beside TADropEdge in {type(model).__name__} {CACHED}"
@@ -66,22 +68,23 @@ def tell_cached(drop: nn.Module, once: Once) -> None:
         frame = frame.f_back
 
 
-def tell_normalised(data: Data, once: Once, *, kept: bool = False) -> None:
-    """Warn where ``data.edge_weight`` are GCNNorm's: 1/√(d_u d_v), which would enter the scores as weights.
+def tell_normalised(
+    edge_index: Tensor, weight: Tensor | None, num_nodes: int, once: Once, *, kept: bool = False, called: str = WEIGHTS
+) -> None:
+    """Warn where weights ``[A]`` of arcs are GCNNorm's: 1/√(d_u d_v), which would enter the scores.
 
-    ``kept``: they are about to be dropped instead, with the degrees of the whole graph.
+    ``kept``: they are about to be dropped instead, with the degrees of the whole graph. ``called`` is where they are.
     """
-    weight = getattr(data, "edge_weight", None)
-    if weight is None or not is_normalised(data.edge_index, weight, int(data.num_nodes)):
+    if weight is None or not is_normalised(edge_index, weight, num_nodes):
         return
     what = (
         "the kept ones still belong to the degrees of the whole graph; drop first and let GCNConv normalise, or use "
         "AddShift with unbiased=True"
         if kept
-        else "scores would take them for weights of the edges; apply AddScore and AddKeepProbability before GCNNorm, "
-        "or leave GCNNorm out and let GCNConv normalise what is kept"
+        else "scores would take them for weights of the edges; leave GCNNorm out and let GCNConv normalise what is "
+        "kept, or apply GCNNorm to what TADropEdge returns"
     )
-    once.warn("weights", f"data.edge_weight looks like that of GCNNorm, 1/√(degree · degree): {what}")
+    once.warn("weights", f"{called} looks like that of GCNNorm, 1/√(degree · degree): {what}")
 
 
 def is_normalised(edge_index: Tensor, weight: Tensor, num_nodes: int) -> bool:
@@ -118,8 +121,8 @@ def is_normalised(edge_index: Tensor, weight: Tensor, num_nodes: int) -> bool:
     return bool(torch.allclose(weight, expected, rtol=CLOSE, atol=0.0))
 
 
-def tell_summed(data: Data, once: Once) -> None:
-    """Warn where ``data.edge_keep_prob`` exceeds what :class:`AddKeepProbability` has written."""
+def tell_summed(data: Any, once: Once) -> None:
+    """Warn where ``edge_keep_prob`` of a ``Data`` or a relation exceeds what :class:`AddKeepProbability` wrote."""
     prob, largest = getattr(data, "edge_keep_prob", None), getattr(data, LARGEST, None)
     if not isinstance(prob, Tensor) or largest is None or not prob.numel():
         return
@@ -160,7 +163,10 @@ def check_arc_values(name: str, values: object, arcs: int) -> Tensor:
 
 def lengthened(name: str) -> str:
     """Why there are more arcs than values."""
-    return f"AddSelfLoops, GCNNorm and ToUndirected add arcs that have no {name}: apply them first, then score"
+    return (
+        f"AddSelfLoops, ToUndirected and GCNNorm add arcs that have no {name}: apply the first two before scoring, and "
+        "GCNNorm to what TADropEdge returns"
+    )
 
 
 def _cached(model: nn.Module) -> list[str]:
