@@ -1,5 +1,7 @@
 """Graph classification with GIN, as in PyG's own example, and edges dropped in training by their importance."""
 
+import sys
+
 import torch
 from torch.nn.functional import cross_entropy, one_hot
 from torch_geometric.data import Batch, Data
@@ -18,8 +20,7 @@ def molecules(count: int, seed: int = 0) -> list[Data]:
         parent = (torch.rand(n - 1, generator=generator) * torch.arange(1, n)).long()
         ring = torch.arange(n - 6, n if number % 2 else n - 6)
         arcs = to_undirected(torch.stack((torch.cat((parent, ring)), torch.cat((torch.arange(1, n), ring.roll(1))))))
-        x = one_hot(degree(arcs[0], n).long(), 30).float()
-        graphs.append(Data(x=x, edge_index=arcs, y=torch.tensor([number % 2])))
+        graphs.append(Data(x=one_hot(degree(arcs[0], n).long(), 30).float(), edge_index=arcs, y=torch.tensor([number % 2])))
     return graphs
 
 
@@ -57,4 +58,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -31,7 +31,7 @@ NEEDS = "AddKeepProbability makes one, or give a strategy and a budget"
 
 def ta_dropout_edge(
     edge_index: Tensor,
-    edge_keep_prob: Tensor | None = None,
+    edge_keep_prob: Tensor | float | None = None,
     *,
     score: Score | None = None,
     strategy: str | Strategy | None = None,
@@ -58,8 +58,9 @@ def ta_dropout_edge(
     The mask is a pure function of the arguments: equal ``seed`` and ``epoch`` give equal masks, on every device. All
     arguments are those of :class:`TADropEdge`, which keeps scores and probabilities between calls and also has
     ``unbiased`` and ``layers``. What the last few graphs and rules had is remembered while their tensors live and
-    nothing is written into them; own functions are called each time. Give either ``edge_keep_prob [A]``, or a rule: a
-    ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With ``training=False`` everything is kept.
+    nothing is written into them; own functions are called each time. Give either ``edge_keep_prob [A]``, or one
+    probability for all edges, or a rule: a ``score``, a ``strategy`` and ``keep_prob`` or ``keep_ratio``. With
+    ``training=False`` everything is kept.
 
     An ``EdgeIndex`` stays one. A sparse matrix ``adj_t`` takes the place of the arcs, thinned in the same layout, and
     the mask is over its entries. ``num_nodes=(S, T)`` says that arcs lead from one set of nodes to another.
@@ -74,6 +75,11 @@ def ta_dropout_edge(
     for name in ("unbiased", "layers", "keep_last"):
         if name in settings:
             raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
+    if type(edge_keep_prob) is float:  # as in dropout_edge(edge_index, p), but the share that is kept
+        if keep_prob is not None:
+            raise TadropedgeError(f"edge_keep_prob={edge_keep_prob} and keep_prob={keep_prob}: give one of them")
+        keep_prob, edge_keep_prob = edge_keep_prob, None
+    given = cast("Tensor | None", edge_keep_prob)
     rule: dict[str, Any] = {
         "score": score,
         "strategy": strategy,
@@ -88,7 +94,7 @@ def ta_dropout_edge(
         "cache_dir": cache_dir,
     }
     arcs = read_arcs(edge_index, node_id=node_id, x=x, num_nodes=num_nodes, edge_weight=edge_weight, coins=coins)
-    sources = (*arcs.origins, *map(steady, (edge_keep_prob, *arcs.values)), num_nodes, *_told(rule, settings))
+    sources = (*arcs.origins, *map(steady, (given, *arcs.values)), num_nodes, *_told(rule, settings))
     compiled = torch.compiler.is_compiling()
     known = None if compiled else KNOWN.find(sources)
     dropping = Dropping(**rule, settings=settings) if known is None else None
@@ -98,11 +104,11 @@ def ta_dropout_edge(
     if not check_flag("training", training):
         return edge_index, torch.ones(arcs.edge_index.shape[1], dtype=torch.bool, device=arcs.edge_index.device)
     if dropping is not None:
-        known = _coins(dropping, arcs, edge_keep_prob)
+        known = _coins(dropping, arcs, given)
         if not compiled:
             KNOWN.keep(sources, known)
     mask: Tensor = known.mask(*words)  # type: ignore[union-attr]
-    paired = coins == "pair" and (edge_keep_prob is None or connected or exact)
+    paired = coins == "pair" and (given is None or connected or exact)
     return thinned_input(edge_index, mask, paired=paired), mask
 
 
@@ -190,7 +196,8 @@ def check_source(dropping: Dropping, edge_keep_prob: object) -> None:
     if dropping.strategy is not None and edge_keep_prob is not None:
         raise TadropedgeError("give edge_keep_prob, or a rule that computes it, not both")
     if dropping.strategy is None and not isinstance(edge_keep_prob, Tensor):
-        needs = f"one number for all edges is keep_prob={edge_keep_prob}" if type(edge_keep_prob) is float else NEEDS
+        number = type(edge_keep_prob) in (float, int)
+        needs = f"one number for all edges is keep_prob={edge_keep_prob}" if number else NEEDS
         raise TadropedgeError(f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; {needs}")
 
 
