@@ -20,7 +20,7 @@ from torch_geometric.data.data import BaseData
 from tadropedge.checks import check_device, check_integer, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.pyg.adjacency import is_adjacency, kept_arcs
-from tadropedge.pyg.batches import BatchPlan
+from tadropedge.pyg.batches import BatchPlan, cut_anew
 from tadropedge.pyg.coins import ArcCoins, PlannedCoins
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import (
@@ -305,9 +305,11 @@ connected=True)
             if bare:
                 self._remember(arcs, given, nodes)
         thin = copy.copy(data)
-        for key, value in self._kept(data._store, links, mask, prob).items():
-            if key not in PER_GRAPH:  # [B] is no attribute of arcs, even where there are as many
-                thin[key] = value
+        kept = self._kept(data._store, links, mask, prob)
+        kept = {key: value for key, value in kept.items() if key not in PER_GRAPH}  # [B], even where it is as long
+        for key, value in kept.items():
+            thin[key] = value
+        cut_anew(thin, kept, mask)
         if not {"num_nodes", "adj_t"} & set(data.keys()) and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = nodes  # PyG would count the nodes of the kept arcs
         return thin
@@ -347,6 +349,7 @@ connected=True)
                 kept = self._kept(side.store, side.links, mask, prob)
             for key, value in kept.items():
                 thin[side.relation][key] = value
+            cut_anew(thin, kept, mask, side.relation)
         return thin
 
     def _thinned_matrix(
