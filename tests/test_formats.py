@@ -533,3 +533,14 @@ def test_several_edges_of_a_multigraph_become_one(tmp_path):
         getattr(nx, f"write_{kind}")(graph, tmp_path / f"g.{kind}")
         read = Graph.from_file(tmp_path / f"g.{kind}")
         assert (read.num_edges, read.weight.tolist()) == (1, [2.0])
+
+
+def test_a_saved_data_that_a_transform_has_seen(tmp_path):
+    """PyG then stores notes in it; and nodes without an edge are nodes of the graph alone, too."""
+    seen = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), y=torch.arange(5) % 2)
+    assert seen.is_edge_attr("edge_index")
+    assert seen._store._cached_attr
+    torch.save(seen, tmp_path / "g.pt")
+    graph = Graph.from_file(tmp_path / "g.pt")
+    assert (graph.num_nodes, graph.pairs.tolist()) == (5, [[0, 0, 1], [1, 2, 2]])
+    assert load_file(tmp_path / "g.pt", per_class=1).graph.num_nodes == 5

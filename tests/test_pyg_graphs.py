@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 import torch
-from torch_geometric.data import Batch, Data, InMemoryDataset
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.datasets import TUDataset
 from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import Compose
@@ -450,3 +450,36 @@ def test_a_transform_numbers_each_access():
     (batch,) = DataLoader(dataset, batch_size=2)
     assert batch.graph_number.tolist() == [3, 4]
     assert TADropEdge()(batch).num_graphs == 2
+
+
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_a_thinned_batch_comes_apart_into_its_thinned_graphs(unbiased):
+    graphs = [Data(edge_index=torch.combinations(torch.arange(n)).T, num_nodes=n, graph_number=n) for n in (5, 7, 6)]
+    for graph in graphs:
+        graph.edge_place = torch.arange(graph.num_edges)
+    drop = TADropEdge(keep_prob=0.5, advance="manual", unbiased=unbiased)
+    batch = Batch.from_data_list(graphs)
+    for found, graph in zip(drop(batch).to_data_list(), graphs, strict=True):
+        wanted = drop(graph)
+        assert torch.equal(found.edge_index, wanted.edge_index)
+        assert torch.equal(found.edge_place, wanted.edge_place)
+        assert not unbiased or torch.equal(found.edge_weight, wanted.edge_weight)
+    assert [graph.num_edges for graph in batch.to_data_list()] == [10, 21, 15]
+
+
+def test_a_thinned_batch_of_relations_comes_apart():
+    whole = []
+    for n in (4, 6):
+        data = HeteroData()
+        data["a"].x = data["b"].x = torch.ones(n, 1)
+        for name in ("r", "s"):
+            data["a", name, "b"].edge_index = torch.cartesian_prod(torch.arange(n), torch.arange(n)).T
+        whole.append(data)
+    thin = TADropEdge(keep_prob=0.5, relations=["r"])(Batch.from_data_list(whole))
+    arcs = thin["a", "r", "b"].edge_index
+    first = arcs[:, arcs[0] < 4]
+    one, two = thin.to_data_list()
+    assert torch.equal(one["a", "r", "b"].edge_index, first)
+    assert torch.equal(two["a", "r", "b"].edge_index, arcs[:, arcs[0] >= 4] - 4)
+    assert 0 < first.shape[1] < 16
+    assert [data["a", "s", "b"].num_edges for data in (one, two)] == [16, 36]

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import os
 import pickle
 import threading
 import weakref
@@ -14,8 +15,10 @@ from torch_geometric.data import Data
 from tadropedge import SCORES, Graph, edge_scores, keep_probabilities, sample_edges
 from tadropedge.pyg import TADropEdge, ta_dropout_edge
 from tadropedge.pyg.coins import ArcCoins
-from tadropedge.pyg.known import Known
+from tadropedge.pyg.drop_edge import TAKING
+from tadropedge.pyg.known import KEEPING, Known
 from tadropedge.pyg.taking import places, take_arcs
+from tadropedge.pyg.transforms import NUMBERS
 from tadropedge.sampling import BLOCK, CACHED, key, node_pair_words, thresholds, toss_below
 
 
@@ -232,6 +235,42 @@ def test_threads_with_graphs_of_their_own():
     for thread in threads:
         thread.join()
     assert failed == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("lock", [KEEPING, TAKING, NUMBERS], ids=["keeping", "taking", "numbers"])
+def test_no_process_is_forked_while_another_thread_holds_a_lock(lock):
+    held, forking, free = threading.Event(), threading.Event(), []
+
+    def hold():
+        with lock:
+            held.set()
+            forking.wait(0.2)  # a fork that does not wait comes in this time
+            free.append(True)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if lock.acquire(timeout=1) and free else 1)
+    forking.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert lock.acquire(timeout=1)
+    lock.release()
+
+
+def test_probabilities_that_become_learned_are_read_in_every_call():
+    """Fused optimisers write without a count."""
+    arcs, prob = random_arcs(10)
+    drop = TADropEdge(advance="manual")
+    drop(arcs, prob)
+    optimiser = torch.optim.Adam([prob.requires_grad_()], lr=0.2, fused=True)
+    (prob * (prob.detach() - 0.5)).sum().backward()  # towards 0.5, so that all stay in [0, 1]
+    optimiser.step()
+    assert torch.equal(drop(arcs, prob)[1], sample_edges(prob.detach(), pairs=arcs))
 
 
 def test_one_module_on_graphs_with_common_tensors():

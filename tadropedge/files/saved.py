@@ -55,7 +55,7 @@ def held_data(values: Mapping[str, Any], asked: Asked, file: str) -> Held:
     held = [values[name].shape[0] for name in ("x", "y") if name in there and values[name].dim()]
     return Held(
         arcs=values["edge_index"],
-        num_nodes=None if dataset else values.get("num_nodes", *held[:1]),
+        num_nodes=next(iter(held), None) if dataset else values.get("num_nodes", *held[:1]),
         weight=values.get("edge_weight"),
         column=None if asked.column is None else _column(values, asked.column, file),
         features=_features(values["x"]) if dataset or (asked.whole and _usable(values.get("x"))) else None,
@@ -147,13 +147,14 @@ def _saved(path: Path) -> dict[str, Any]:
     import torch
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
+    from torch_geometric.data.storage import AttrType, GlobalStorage
 
     hush_beta_warning()
     # PyTorch Geometric admits more when it is imported, among them classes whose constructors open other files.
     before = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
-    admitted = torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
+    notes = [AttrType, set, (_notes, "collections.defaultdict")]
+    admitted = torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *notes])
     _check_packed(path)
     try:
         with admitted, warnings.catch_warnings():
@@ -169,6 +170,14 @@ def _saved(path: Path) -> dict[str, Any]:
         raise TadropedgeError(f"not a saved torch_geometric Data of plain tensors ({reason[:160]})") from error
     finally:
         torch.serialization.add_safe_globals(before)
+
+
+def _notes(kind: object = None) -> dict[Any, Any]:
+    """Where a ``Data`` notes what belongs to nodes and to arcs, once a transform asked; of no use here.
+
+    It is a ``defaultdict``, which ``weights_only`` does not fill.
+    """
+    return {}
 
 
 def _attributes(loaded: object) -> dict[str, Any]:

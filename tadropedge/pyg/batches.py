@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -119,3 +119,27 @@ def _graphs(whole: Graph, batch: Tensor) -> Iterator[tuple[Graph, Tensor, Tensor
             weight = None if whole.weight is None else whole.weight[pairs]
             own = torch.arange(len(pairs), device=pairs.device)  # as if its pairs were its arcs
             yield Graph(place[whole.pairs[:, pairs]], len(nodes[member]), weight, own), pairs, nodes[member]
+
+
+def cut_anew(thin: Any, changed: Mapping[str, Any], mask: Tensor, relation: Any = None) -> None:
+    """Say where each graph of the batch ``thin`` begins among the kept arcs of ``mask [A]``.
+
+    PyTorch Geometric cuts by these places in ``thin[i]`` and ``to_data_list()``; the old ones are those of other arcs.
+    ``changed`` are the attributes that were thinned, of one ``relation`` where there are many.
+    """
+    hidden = (thin._store if relation is None else thin._global_store).__dict__
+    cuts, steps = hidden.get("_slice_dict"), hidden.get("_inc_dict")
+    if cuts is None or steps is None:
+        return
+    before, by = (cuts, steps) if relation is None else (cuts[relation], steps[relation])
+    names = [name for name in ("edge_index", *changed) if name in before and name != "adj_t"]
+    old = next((before[name] for name in names if int(before[name][-1]) == len(mask)), None)
+    if old is None:
+        return
+    kept = torch.cat((mask.new_zeros(1, dtype=torch.int64), mask.cumsum(0)))
+    new = kept[old.to(mask.device)].to(old.device)
+    per_arc = [name for name in changed if name != "adj_t" and (name not in before or torch.equal(before[name], old))]
+    before = {**before, **dict.fromkeys(per_arc, new)}
+    by = {**by, **{name: torch.zeros(len(old) - 1, dtype=torch.int64) for name in per_arc if name not in by}}
+    hidden["_slice_dict"] = before if relation is None else {**cuts, relation: before}
+    hidden["_inc_dict"] = by if relation is None else {**steps, relation: by}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -21,7 +20,7 @@ from torch_geometric.data.data import BaseData
 from tadropedge.checks import check_device, check_integer, check_seed, check_tensor
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.pyg.adjacency import is_adjacency, kept_arcs
-from tadropedge.pyg.batches import BatchPlan
+from tadropedge.pyg.batches import BatchPlan, cut_anew
 from tadropedge.pyg.coins import ArcCoins, PlannedCoins
 from tadropedge.pyg.dropping import Dropping, check_divisible, settings_of
 from tadropedge.pyg.functional import (
@@ -34,7 +33,7 @@ from tadropedge.pyg.functional import (
     toss_arcs,
 )
 from tadropedge.pyg.hetero import Side, about, relation_number, relations_of, side_of
-from tadropedge.pyg.known import steady
+from tadropedge.pyg.known import lock_for_all, steady
 from tadropedge.pyg.numbers import NAME as NUMBER
 from tadropedge.pyg.numbers import is_later, named_nodes, numbers_of
 from tadropedge.pyg.plans import Arcs, DropPlan, KeptPlans, check_arcs, lasting
@@ -49,7 +48,7 @@ from tadropedge.strategies import Score as Strategy
 
 ADVANCES = {"call": None, "manual": None}
 PER_GRAPH = {NUMBER, LARGEST}
-TAKING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
+TAKING = lock_for_all()
 
 
 class TADropEdge(nn.Module):
@@ -311,9 +310,11 @@ connected=True)
             if bare:
                 self._remember(arcs, given, nodes)
         thin = copy.copy(data)
-        for key, value in self._kept(data._store, links, mask, prob).items():
-            if key not in PER_GRAPH:  # [B] is no attribute of arcs, even where there are as many
-                thin[key] = value
+        kept = self._kept(data._store, links, mask, prob)
+        kept = {key: value for key, value in kept.items() if key not in PER_GRAPH}  # [B], even where it is as long
+        for key, value in kept.items():
+            thin[key] = value
+        cut_anew(thin, kept, mask)
         if not {"num_nodes", "adj_t"} & set(data.keys()) and not any(data.is_node_attr(key) for key, _ in data):
             thin.num_nodes = nodes  # PyG would count the nodes of the kept arcs
         return thin
@@ -351,6 +352,7 @@ connected=True)
                 kept = self._kept(side.store, side.links, mask, prob)
             for key, value in kept.items():
                 thin[side.relation][key] = value
+            cut_anew(thin, kept, mask, side.relation)
         if self.dropping.strategy is None and self.dropping.once.first("order"):
             for side in sides:
                 tell_summed(side.store, self.dropping.once)
@@ -480,6 +482,8 @@ connected=True)
         """The coins of the last call, where this one is the same and nothing else is to be looked at."""
         if not self.training or type(edge_index) is not Tensor or self.dropping.unbiased:
             return None
+        if edge_keep_prob is not None and steady(edge_keep_prob) is not edge_keep_prob:
+            return None
         coins: ArcCoins | None = self.plans.last.find(edge_index, edge_keep_prob, nodes)
         if coins is None or self.epoch.device != edge_index.device:
             return None
@@ -489,8 +493,8 @@ connected=True)
         return coins
 
     def _remember(self, arcs: Arcs, edge_keep_prob: Tensor | None, nodes: int | None = None) -> None:
-        if edge_keep_prob is not None and edge_keep_prob.requires_grad:
-            return  # it may be written into by an optimiser, unnoticed
+        if steady(edge_keep_prob) is not edge_keep_prob:
+            return
         coins = self.plans.coins.find(self._sources(arcs, edge_keep_prob, None))
         if isinstance(coins, ArcCoins):
             self.plans.last.keep(arcs.edge_index, edge_keep_prob, nodes, coins)

@@ -75,7 +75,7 @@ def ta_dropout_edge(
     for name in ("unbiased", "layers", "keep_last"):
         if name in settings:
             raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
-    if type(edge_keep_prob) is float:  # as in dropout_edge(edge_index, p), but the share that is kept
+    if type(edge_keep_prob) is float and 0 <= edge_keep_prob <= 1:  # as in dropout_edge(edge_index, p), but the share that is kept
         if keep_prob is not None:
             raise TadropedgeError(f"edge_keep_prob={edge_keep_prob} and keep_prob={keep_prob}: give one of them")
         keep_prob, edge_keep_prob = edge_keep_prob, None
@@ -196,8 +196,8 @@ def check_source(dropping: Dropping, edge_keep_prob: object) -> None:
     if dropping.strategy is not None and edge_keep_prob is not None:
         raise TadropedgeError("give edge_keep_prob, or a rule that computes it, not both")
     if dropping.strategy is None and not isinstance(edge_keep_prob, Tensor):
-        number = type(edge_keep_prob) in (float, int)
-        needs = f"one number for all edges is keep_prob={edge_keep_prob}" if number else NEEDS
+        number = type(edge_keep_prob) is float
+        needs = "one number for all edges is keep_prob, from 0 to 1" if number else NEEDS
         raise TadropedgeError(f"edge_keep_prob must be a tensor, got {show(edge_keep_prob)}; {needs}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -15,7 +16,20 @@ from tadropedge.sampling import vectorised
 
 T = TypeVar("T")
 UNKNOWN: list[object] = []  # among the sources: has no hash, so they are never known
-KEEPING = threading.Lock()  # one for all modules: a lock inside a module could not be copied or pickled
+
+
+def lock_for_all() -> threading.Lock:
+    """A lock for all modules of a process: one inside a module could not be copied or pickled.
+
+    A process is forked when no thread holds it: a worker would wait forever for a thread that only its parent has.
+    """
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):  # Windows does not fork
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
+
+
+KEEPING = lock_for_all()
 
 
 class Known(Generic[T]):
@@ -24,8 +38,8 @@ class Known(Generic[T]):
     Tensors are known by identity, by the count of what was written into them, and by the place and the shape of their
     memory; everything else by its type and value. Tensors are not kept alive, and what belonged to dead ones goes with
     the next that is kept. Those without a count of writes (made in inference mode) are never known. Writes through
-    ``.data``, by a replayed CUDA graph, or into memory shared with NumPy or another process, go unnoticed. A copy,
-    pickled or not, knows nothing.
+    ``.data``, by a replayed CUDA graph or a fused optimiser, or into memory shared with NumPy or another process, go
+    unnoticed. A copy, pickled or not, knows nothing.
 
     >>> known, x = Known[str](most=2), torch.zeros(3)
     >>> known.keep((x, 7), "three zeros and 7")

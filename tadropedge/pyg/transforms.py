@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from torch_geometric.transforms import BaseTransform
 from tadropedge.checks import check_path, check_tensor, check_text
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
+from tadropedge.pyg.known import lock_for_all
 from tadropedge.pyg.numbers import NAME, among_many
 from tadropedge.pyg.once import Once
 from tadropedge.pyg.rules import check_probability_settings, looks_at_degrees, probabilities
@@ -37,7 +37,7 @@ from tadropedge.shift import FLOATS, NORMALIZATIONS, shift_operator
 from tadropedge.strategies import Numbers
 from tadropedge.strategies import Score as Strategy
 
-NUMBERS = threading.Lock()  # one for all transforms: a lock inside a transform could not be copied or pickled
+NUMBERS = lock_for_all()
 CARRIED = {"edge_score": 0.0, "edge_resistance": 0.0, "edge_keep_prob": 1.0}  # and what self-loops have
 
 

@@ -434,6 +434,9 @@ def modules(name: str) -> Iterator[Call]:
                {"method": Name(), "seed": SEED, "advance": Name()})  # fmt: skip
 
 
+FEATURES = torch.arange(1.0, 13.0).view(6, 2)  # rows that differ, so that cosine tells edges apart
+
+
 def dropping_functions(name: str) -> Iterator[Call]:
     """What TADropEdge and its function draw."""
     arcs = Array(0, whole=True, fixed=False, narrow=False)
@@ -443,8 +446,9 @@ def dropping_functions(name: str) -> Iterator[Call]:
     for method in ("forward", "mask"):
         yield Call(f"{name}.TADropEdge.{method}", method_of(method), given, drop)
     yield Call(f"{name}.ta_dropout_edge", pyg.ta_dropout_edge, given | {"seed": 3, "epoch": 4},
-               drop | {"seed": SEED, "epoch": Whole(-(10**9000), 10**9000), "training": Flag()})  # fmt: skip
-    known = {"edge_index": BOTH, "x": torch.ones(6, 2), "num_nodes": 6, "edge_weight": WEIGHTS.repeat(2)}
+               drop | {"edge_keep_prob": OneOrAll(0, 1, gradient=False), "seed": SEED,
+                       "epoch": Whole(-(10**9000), 10**9000), "training": Flag()})  # fmt: skip
+    known = {"edge_index": BOTH, "x": FEATURES, "num_nodes": 6, "edge_weight": WEIGHTS.repeat(2)}
     kinds = {"edge_index": arcs, "num_nodes": Optional(Whole(6)),
              "x": Array(None, fixed=False, sparse=True, free=True, nan=True, flags=True),
              "edge_weight": Optional(Array(0, column=True, precision=False))}  # fmt: skip
@@ -523,6 +527,14 @@ class Shaped(Array):
     def wrong(self, valid: Tensor) -> dict[str, Callable[[], Any]]:
         """All but sparse matrices."""
         return {label: make for label, make in super().wrong(valid).items() if label not in ("sparse", "CSR")}
+
+
+class OneOrAll(Array):
+    """Probabilities of arcs, or one number for all of them."""
+
+    def legal(self, value: Any) -> bool | None:
+        """A number that is a probability is taken."""
+        return None if type(value) is float and 0 <= value <= 1 else super().legal(value)
 
 
 class Attribute(Array):
