@@ -148,8 +148,9 @@ def cora() -> str:
     ]
     simulated = protocol.simulated
     notes = [
-        f"[results/cora-defaults](results/cora-defaults): commit {run['commit']}, {run['machine']}, {run['seconds']:.0f} s; "
-        f"{protocol.trials} trials per method on {protocol.choose_splits} choosing splits, {protocol.epochs} epochs, "
+        f"[results/cora-defaults](results/cora-defaults): commit {run['commit']}, {run['machine']}, "
+        f"{run['seconds']:.0f} s; {protocol.trials} trials per method on {protocol.choose_splits} choosing splits, "
+        f"{protocol.epochs} epochs, "
         f"{protocol.seeds} fresh seeds and splits",
         f"{simulated.tests} tests, corrected together; simulated with the numbers of this run, choice of settings "
         f"included, the family raises a false alarm in {100 * simulated.false_alarms:.1f} % of runs; without regard to "

@@ -1,12 +1,11 @@
 """Graph classification with GIN, as in PyG's own example, and edges dropped in training by their importance."""
 
-import sys
-
 import torch
 from torch.nn.functional import cross_entropy, one_hot
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GIN, MLP, global_add_pool
+from torch_geometric.transforms import Compose
 from torch_geometric.utils import degree, to_undirected
 
 from tadropedge.pyg import AddKeepProbability, AddScore, TADropEdge
@@ -20,7 +19,8 @@ def molecules(count: int, seed: int = 0) -> list[Data]:
         parent = (torch.rand(n - 1, generator=generator) * torch.arange(1, n)).long()
         ring = torch.arange(n - 6, n if number % 2 else n - 6)
         arcs = to_undirected(torch.stack((torch.cat((parent, ring)), torch.cat((torch.arange(1, n), ring.roll(1))))))
-        graphs.append(Data(x=one_hot(degree(arcs[0], n).long(), 30).float(), edge_index=arcs, y=torch.tensor([number % 2])))
+        x = one_hot(degree(arcs[0], n).long(), 30).float()
+        graphs.append(Data(x=x, edge_index=arcs, y=torch.tensor([number % 2])))
     return graphs
 
 
@@ -41,21 +41,20 @@ def accuracy(graphs: list[Data], drop: torch.nn.Module, epochs: int) -> float:
     model, cut = Net(drop), len(graphs) * 4 // 5
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for batch in (batch for _ in range(epochs) for batch in DataLoader(graphs[:cut], batch_size=32, shuffle=True)):
-        optimizer.zero_grad()
         cross_entropy(model.train()(batch), batch.y).backward()
-        optimizer.step()
-    batch = Batch.from_data_list(graphs[cut:])
-    return float((model.eval()(batch).argmax(1) == batch.y).float().mean())
+        optimizer.step(), optimizer.zero_grad()
+    test = Batch.from_data_list(graphs[cut:])
+    return float((model.eval()(test).argmax(1) == test.y).float().mean())
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Print the accuracy with all edges and with dropping after ``argv[0]`` epochs, else 10."""
-    score, rule = AddScore("effective"), AddKeepProbability("proportional", keep_ratio=0.9)
-    graphs = [rule(score(graph)) for graph in molecules(300)]  # of a dataset: pre_transform=Compose([score, rule])
+def main(epochs: int = 10) -> None:
+    """Print the accuracy with all edges and with dropping."""
+    scored = Compose([AddScore("effective"), AddKeepProbability("proportional", keep_ratio=0.9)])
+    graphs = [scored(graph) for graph in molecules(300)]  # of a dataset: pre_transform=scored
     for name, drop in (("all edges", torch.nn.Identity()), ("TADropEdge", TADropEdge(seed=0))):
         torch.manual_seed(0)
-        print(f"{name}: {accuracy(graphs, drop, int(argv[0]) if argv else 10):.3f}")
+        print(f"{name}: {accuracy(graphs, drop, epochs):.3f}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -12,7 +12,7 @@ from tadropedge.pyg import AddKeepProbability, TADropEdge
 
 
 def test_it_prints_two_accuracies(capsys):
-    example.main(["2"])
+    example.main(epochs=2)
     found = re.fullmatch(r"all edges: (\d\.\d{3})\nTADropEdge: (\d\.\d{3})\n", capsys.readouterr().out)
     assert all(0 <= float(value) <= 1 for value in found.groups())
 

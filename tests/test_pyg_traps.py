@@ -97,8 +97,12 @@ def test_the_probability_of_dropping_is_told_from_that_of_keeping():
         TADropEdge(p=0.3)
     with pytest.raises(TadropedgeError, match=r"seed must be .*, got 0.3; a probability is given as keep_prob="):
         TADropEdge(0.3)
-    with pytest.raises(TadropedgeError, match=r"one number for all edges is keep_prob=0.3"):
-        ta_dropout_edge(plain().edge_index, 0.3)
+    with pytest.raises(TadropedgeError, match=r"edge_keep_prob must be a tensor, .* keep_prob, from 0 to 1"):
+        ta_dropout_edge(plain().edge_index, 30.0)
+    with pytest.raises(TadropedgeError, match=r"edge_keep_prob=0.3 and keep_prob=0.5: give one of them"):
+        ta_dropout_edge(plain().edge_index, 0.3, keep_prob=0.5)
+    one, all_of_them = ta_dropout_edge(plain().edge_index, 0.3), ta_dropout_edge(plain().edge_index, keep_prob=0.3)
+    assert torch.equal(one[1], all_of_them[1])
 
 
 def test_self_loops_before_change_no_score():

@@ -75,7 +75,7 @@ def ta_dropout_edge(
     for name in ("unbiased", "layers", "keep_last"):
         if name in settings:
             raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
-    if type(edge_keep_prob) is float and 0 <= edge_keep_prob <= 1:  # as in dropout_edge(edge_index, p), but the share that is kept
+    if type(edge_keep_prob) is float and 0 <= edge_keep_prob <= 1:  # like dropout_edge's p, but of keeping
         if keep_prob is not None:
             raise TadropedgeError(f"edge_keep_prob={edge_keep_prob} and keep_prob={keep_prob}: give one of them")
         keep_prob, edge_keep_prob = edge_keep_prob, None
