@@ -106,6 +106,8 @@ def test_a_folder_that_is_told_and_not_there(tmp_path, monkeypatch):
     code, found = told("--data-root", tmp_path / "elsewhere")
     assert code == 1
     assert "elsewhere' (--data-root), is not there" in found["problems"][0]
+    (tmp_path / "file").touch()
+    assert "file' (--data-root), is a file: name a folder" in told("--data-root", tmp_path / "file")[1]["problems"][0]
 
 
 def test_without_rich_the_same_words_are_plain(monkeypatch, tmp_path):

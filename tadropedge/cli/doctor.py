@@ -161,7 +161,8 @@ def _data(found: Findings, root: Path | None) -> Iterator[tuple[str, str]]:
     )
     yield "folder", f"{folder} ({why})"
     if (root is not None or told) and not folder.is_dir():
-        found.problems.append(f"the folder of the datasets, '{folder}' ({why}), is not there: make it or name another")
+        fault = "is a file: name a folder" if folder.exists() else "is not there: make it or name another"
+        found.problems.append(f"the folder of the datasets, '{folder}' ({why}), {fault}")
     for name in DATASETS:
         if name not in NAMES:
             yield name, "needs no files"
