@@ -244,7 +244,7 @@ def test_an_own_model_resumes_in_the_middle(tmp_path, monkeypatch):
         tde.compare(data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **BUDGET)
     resumed = tde.compare(data, ["cdf"], OwnGCN, storage=tmp_path / "study.db", **BUDGET)
     assert resumed.rows == alone.rows
-    timed = 2 * 3  # of each row, a few epochs to warm up and a few to time
+    timed = 3 * 3  # of each row: to warm up, a short training, a longer one
     # Four entrants, two trials and two fresh seeds: nothing twice but the fifth.
     assert len(runs) - 1 == 4 * 2 + 4 * 2 + timed
 

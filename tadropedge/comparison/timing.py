@@ -78,11 +78,17 @@ def _score_seconds(laboratory: Laboratory, row: MethodRow) -> float:
 
 
 def _epoch_seconds(laboratory: Laboratory, trial: Trial) -> float:
-    """Seconds of an epoch of one training that runs alone."""
-    first = _seconds(laboratory, trial, min(WARM, laboratory.epochs)) / min(WARM, laboratory.epochs)
+    """Seconds of an epoch of one training that runs alone: the slope between a short training and a longer one.
+
+    So what is done once does not count: kernels that are compiled, a CUDA graph that is recorded, memory that is found.
+    """
+    warm = min(WARM, laboratory.epochs)
+    first = _seconds(laboratory, trial, warm) / warm
     wanted = int(WANTED / first) if first > 0 else TIMED  # a coarse clock may not have moved
     epochs = min(TIMED, laboratory.epochs, max(WARM, wanted))
-    return _seconds(laboratory, trial, epochs) / epochs
+    short, long = _seconds(laboratory, trial, warm), _seconds(laboratory, trial, epochs)
+    slope = (long - short) / max(epochs - warm, 1)
+    return slope if slope > 0 else long / epochs
 
 
 def _seconds(laboratory: Laboratory, trial: Trial, epochs: int) -> float:
