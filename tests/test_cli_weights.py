@@ -269,7 +269,7 @@ def test_the_largest_component_is_spoken_of_and_others_can_be_chosen(tmp_path):
 
 
 def test_on_cora_islands_are_not_called_critical(tmp_path, citation):
-    assert run("cora", "--no-figures", "--out", tmp_path).exit_code == 0
+    assert run("cora", "--no-figures", "--out", tmp_path, "--data-root", data_root()).exit_code == 0
     found = spoken(tmp_path)
     assert (found["part"]["nodes"], found["part"]["edges"], found["graph"]["components"]["count"]) == (2485, 5069, 78)
     data = load_dataset("cora", root=data_root()).graph

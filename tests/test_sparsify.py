@@ -344,8 +344,10 @@ def test_everything_is_written_and_comes_back(tmp_path):
 
 def test_a_saved_data_holds_tensors_alone(tmp_path):
     assert run("karate", "--keep-ratio", 0.6, "--score", "uniform", "--out", tmp_path).exit_code == 0
+    before = torch.serialization.get_safe_globals()
     with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
         data = torch.load(tmp_path / "data.pt", weights_only=True)
+    torch.serialization.add_safe_globals(before)  # those of PyG, which end with the context, too
     assert data.edge_index.shape[1] == data.edge_weight.shape[0]
     assert data.edge_weight.dtype == torch.float32
     assert data.is_undirected()

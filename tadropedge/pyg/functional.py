@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -75,11 +75,7 @@ def ta_dropout_edge(
     for name in ("unbiased", "layers", "keep_last"):
         if name in settings:
             raise TadropedgeError(f"ta_dropout_edge has no {name}=: it returns arcs and a mask; TADropEdge has it")
-    if type(edge_keep_prob) is float and 0 <= edge_keep_prob <= 1:  # like dropout_edge's p, but of keeping
-        if keep_prob is not None:
-            raise TadropedgeError(f"edge_keep_prob={edge_keep_prob} and keep_prob={keep_prob}: give one of them")
-        keep_prob, edge_keep_prob = edge_keep_prob, None
-    given = cast("Tensor | None", edge_keep_prob)
+    given, keep_prob = _one_or_all(edge_keep_prob, keep_prob)
     rule: dict[str, Any] = {
         "score": score,
         "strategy": strategy,
@@ -110,6 +106,15 @@ def ta_dropout_edge(
     mask: Tensor = known.mask(*words)  # type: ignore[union-attr]
     paired = coins == "pair" and (given is None or connected or exact)
     return thinned_input(edge_index, mask, paired=paired), mask
+
+
+def _one_or_all(edge_keep_prob: Any, keep_prob: float | None) -> tuple[Tensor | None, float | None]:
+    """Probabilities of arcs, and the one of all edges, which may come in their place as PyG's ``p`` does."""
+    if type(edge_keep_prob) is not float or not 0 <= edge_keep_prob <= 1:
+        return edge_keep_prob, keep_prob
+    if keep_prob is not None:
+        raise TadropedgeError(f"edge_keep_prob={edge_keep_prob} and keep_prob={keep_prob}: give one of them")
+    return None, edge_keep_prob
 
 
 def _told(rule: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[object, ...]:
