@@ -177,7 +177,7 @@ def test_hardly_dropping_is_said():
         for one, share in zip(rows[1:], (0.9511, 0.96, 0.95), strict=False)
     ]
     assert cautions(kept, PROTOCOL)[0] == (
-        "Validation preferred hardly dropping: dropedge (95.1 %) and cutoff (96.0 %) kept so many of the edges, so "
+        "Validation chose to drop hardly any edges: dropedge keeps 95.1 % and cutoff keeps 96.0 % of them, so "
         "there is little to tell apart."
     )
 
