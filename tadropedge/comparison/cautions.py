@@ -39,9 +39,7 @@ def _hardly_dropping(named: Mapping[str, MethodRow]) -> list[str]:
     ]
     if not hardly:
         return []
-    return [
-        f"Validation chose to drop hardly any edges: {listed(hardly)} of them, so there is little to tell apart."
-    ]
+    return [f"Validation chose to drop hardly any edges: {listed(hardly)} of them, so there is little to tell apart."]
 
 
 def _same_trial(named: Mapping[str, MethodRow], protocol: Protocol | None) -> list[str]:

@@ -251,10 +251,10 @@ def procedure_words(protocol: Protocol | None) -> str:
         f"Simulated as a whole {found.families} times with the numbers of this run, choice of settings included "
         f"({counted(protocol.trials, 'trial')} on {counted(protocol.choose_splits, 'split')}, "
         f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
-        f"worse, although nothing is, in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
-        f"(ignoring the choice, it would be {percent(found.without_choice, 1)} %). {least}; a gain of "
-        f"{', '.join(power)}. Validation noise with heavy tails, which the simulation does not have, raises false "
-        "alarms more often (docs/statistics.md)."
+        f"worse, although nothing is, in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families"
+        f"{held} (ignoring the choice, it would be {percent(found.without_choice, 1)} %). {least}; a gain of "
+        f"{', '.join(power)}. Validation noise with heavy tails, which the simulation does not have, causes more "
+        "false alarms (see Statistics in the documentation)."
     )
 
 

@@ -18,6 +18,7 @@ let coloured = 0, under = -1, found = -1, view = { scale: 1, left: 0, top: 0 };
 const called = node => names ? names[node] : String(node);
 const column = node => x[node] * view.scale + view.left;
 const row = node => y[node] * view.scale + view.top;
+const classed = kind => data.kinds ? data.kinds[kind] : `class ${kind}`;
 const count = number => number.toLocaleString("en-US");
 const colour = name => style.getPropertyValue(name);
 const made = (tag, words = "", settings = {}) => Object.assign(document.createElement(tag), { textContent: words }, settings);
@@ -123,7 +124,7 @@ function explain() {
   }
   if (coloured < order.length) swatch(colour("--edge"), "other edges");
   if (part("classes").checked) {
-    for (const [kind, some] of kinds()) swatch(hue(kind), (kind < 0 ? "no class" : `class ${kind}`) + ` (${count(some.length)})`, true);
+    for (const [kind, some] of kinds()) swatch(hue(kind), (kind < 0 ? "no class" : classed(kind)) + ` (${count(some.length)})`, true);
   }
   part("legend").replaceChildren(...entries);
 }
@@ -230,7 +231,7 @@ function show(node) {
   const own = order.filter(edge => source[edge] === node || target[edge] === node);
   const best = own[0], other = source[best] === node ? target[best] : source[best];
   detail.textContent = `${called(node)}: ${own.length} ${own.length === 1 ? "edge" : "edges"}` +
-    (classes && classes[node] >= 0 ? `, class ${classes[node]}` : "") +
+    (classes && classes[node] >= 0 ? `, ${classed(classes[node])}` : "") +
     (own.length ? `; the most critical goes to ${called(other)}, score ${score[best].toPrecision(6)}, ` +
       `rank ${count(place.get(best) + 1)} of ${count(order.length)}` : "") +
     (matches.length > 1 ? ` (match ${at + 1} of ${matches.length}; Enter shows the next)` : "");

@@ -60,7 +60,10 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "γ", f"{weights['gamma']:.4g} ({given}): {counted(weights['critical_edges'], 'critical edge')}"
     if part is not None and part["critical_elsewhere"]:
         elsewhere = counted(part["critical_elsewhere"], "edge")
-        yield "", f"{elsewhere} of other components would reach it, but scores of components differ in scale: not counted"
+        yield (
+            "",
+            f"{elsewhere} of other components would reach it, but scores of components differ in scale: not counted",
+        )
 
 
 def _modes(weights: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
