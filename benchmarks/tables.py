@@ -96,7 +96,7 @@ def training() -> str:
         cells = body(name, "{graph}", "{layers}", "{device}", trainings, *times)
         for row, found in zip(load(name)["training"], cells, strict=True):
             rows.append([*found, WAYS[row.get("pyg_way")], f"{row['times_faster']:.{digits}f} ×"])
-    return page(columns, rows, (0, 2, 6), map(source, files))
+    return page(columns, rows, (0, 2, 6), map(from_docs, files))
 
 
 def baselines() -> str:

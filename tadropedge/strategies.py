@@ -95,7 +95,7 @@ def inverse_proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
 
 
 def dropsens(graph: Graph, keep_prob: float = 0.0, sensitivity: float = SENSITIVITY) -> Tensor:
-    """DropSens: the drop probability at which a node keeps the share ``sensitivity`` of what it feels of a neighbour.
+    """DropSens: the drop probability at which a node keeps the share ``sensitivity`` of its sensitivity to a neighbour.
 
     See :mod:`tadropedge.sensitivity`. It looks at degrees instead of scores, so it takes the graph; no arc is dropped
     with more than 1 − ``keep_prob``.

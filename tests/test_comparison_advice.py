@@ -139,6 +139,16 @@ def test_where_nothing_helps_it_says_what_would_have_been_found():
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [("division", "2 adaptive methods"), ("dropedge:unbiased", "2 methods other than plain DropEdge")],
+)
+def test_dropedge_with_an_option_is_not_called_adaptive(method, said):
+    tests = ((0.001, 0.004, 1.0), (0.002, 0.004, 1.0), (0.002, 0.004, 1.0))
+    worse = ((0.0, 0.004, 1.0), (0.001, 0.004, 1.0), (0.001, 0.004, 1.0))
+    assert f"The best of {said} ({method}) differs from" in advise([row("cdf", *worse), row(method, *tests)]).words
+
+
 def test_what_is_surely_worse_than_not_dropping_is_named():
     words = advise([row("dropedge", WORSE), row("cdf", SAME, SAME, SAME)]).words
     assert "nothing is surely better than not dropping, and dropedge (−0.50 ± 0.20) is surely worse; this run" in words
@@ -177,7 +187,7 @@ def test_hardly_dropping_is_said():
         for one, share in zip(rows[1:], (0.9511, 0.96, 0.95), strict=False)
     ]
     assert cautions(kept, PROTOCOL)[0] == (
-        "Validation preferred hardly dropping: dropedge (95.1 %) and cutoff (96.0 %) kept so many of the edges, so "
+        "Validation chose to drop hardly any edges: dropedge keeps 95.1 % and cutoff keeps 96.0 % of them, so "
         "there is little to tell apart."
     )
 

@@ -73,7 +73,7 @@ def test_the_advice_stands_on_top_and_everything_is_labelled(page):
             said,
             "honest protocol (settings chosen on validation, retrained on 20 fresh seeds and splits)",
             "Each of them was tuned for itself with 30 trials on 3 splits; the best mean validation accuracy chose.",
-            "in 3.1 ± 0.5 % of families (without regard to the choice it would be 21.0 %)",
+            "in 3.1 ± 0.5 % of families (ignoring the choice, it would be 21.0 %)",
             "paper protocol (best test accuracy of 30 trials)",
             "The run",
         )
@@ -220,7 +220,7 @@ def test_the_terminal_shows_every_test_whole_in_eighty_columns():
         assert f" {row.method} {mean:.2f} ± {half:.2f} none {100 * test.reference_mean:.2f} " in flat
     assert flat.count(" budget ") >= 5
     assert honest_label(RESULTS.rows) in flat
-    assert "better or worse where nothing is in 3.1 ± 0.5 % of families" in flat
+    assert "better or worse, although nothing is, in 3.1 ± 0.5 % of families" in flat
     assert "…" not in text
 
 

@@ -27,10 +27,11 @@ from tadropedge.strategies import auto_gamma
 HOSTILE = """</script><script>document.title = "owned"</script>"'&{{ 7 * 7 }}"""
 
 
-def page(graph, q=2, name="graph", component="largest", classes=None, gamma=None):
+def page(graph, q=2, name="graph", component="largest", classes=None, gamma=None, class_names=None):
     scored, part = solve(graph, "aggregate", {"q": q}), Part.chosen(graph, component)
     keep, _ = probabilities(scored, auto_gamma(scored.values), 0.7)
     shown = Shown(scored=scored, part=part, spoken=part.of(scored), keep=keep, classes=classes, gamma=gamma)
+    shown = replace(shown, class_names=class_names)
     return scored, render(shown, name, layout(graph))
 
 
@@ -45,6 +46,14 @@ def test_the_data_hold_every_edge():
     assert held["score"] == scored.values.tolist()
     assert len(held["x"]) == len(held["y"]) == 34
     assert set(held["keep"]) == {"uniform", "cutoff", "division", "cdf", "proportional", "dropsens"}
+
+
+def test_classes_are_called_as_in_the_file():
+    labels = torch.tensor([0, 1] * 5)
+    assert data(page(two_cliques(5), classes=labels)[1])["kinds"] is None
+    _, text = page(two_cliques(5), classes=labels, class_names=("red", HOSTILE))
+    assert data(text)["kinds"] == ["red", HOSTILE]
+    assert HOSTILE not in text
 
 
 def test_the_data_name_every_component_with_its_own_knee():

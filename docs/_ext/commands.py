@@ -6,6 +6,7 @@ What it says is what ``tadropedge COMMAND --help`` says; nothing is written twic
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from docutils import nodes
@@ -32,7 +33,7 @@ def cell(text: str) -> str:
 def as_markdown(name: str, command: Any) -> str:
     """The section of a command."""
     context = command.make_context(f"tadropedge {name}", [], resilient_parsing=True)
-    usage = command.get_usage(context).removeprefix("Usage: ")
+    usage = re.sub(r"\{(\w+)\}", r"\1", command.get_usage(context).removeprefix("Usage: "))
     lines = [f"## {name}", "", "```sh", usage, "```", ""]
     for paragraph in inspect.cleandoc(command.help or "").replace("\b", "").split("\n\n"):
         if paragraph.startswith(("Example: ", "Examples: ")):

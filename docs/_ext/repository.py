@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -78,9 +79,16 @@ def read_page(app: Sphinx, name: str, content: list[str]) -> None:
             logger.warning("%s links to %s, which is not in the repository", page, link, location=name)
 
 
+def without_buttons(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """No button to view or edit the source of a page that the gallery made: the repository does not have it."""
+    if name.startswith("auto_tutorials/"):
+        context["theme_top_of_page_buttons"] = []
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the settings and the hook."""
+    """Register the settings and the hooks."""
     app.add_config_value("repository_url", "", "env")
     app.add_config_value("repository_branch", "main", "env")
     app.connect("source-read", read_page)
+    app.connect("html-page-context", without_buttons)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -122,14 +122,14 @@ def _summary(found: Predictions, data: str, model: str) -> dict[str, Any]:
 def _page(document: dict[str, Any]) -> Table:
     from tadropedge.publish.terminal import facts
 
-    listed = ", ".join(f"{name} {count:,}" for name, count in document["predicted"].items())
-    known = f"{document['accuracy'] or 0:.2%} of {document['labelled']:,} labels; those it was trained on count, too"
+    listed = ", ".join(f"{name}: {count:,}" for name, count in document["predicted"].items())
+    known = f"{document['accuracy'] or 0:.2%} of {document['labelled']:,} labels, including those it was trained on"
     return facts(
         {
             "model": document["model"],
             "data": f"{document['data']}: {document['count']:,} {document['unit']}s",
             "predicted": listed,
-            "probability": f"{document['mean_probability']:.2%} on average, of the predicted class",
+            "probability": f"{document['mean_probability']:.2%} on average for the predicted class",
             "agrees with": "there are no labels to compare with" if document["accuracy"] is None else known,
         }
     )

@@ -37,6 +37,11 @@ class Source:
         return None if self.contents is None else self.contents.labels[: self.graph.num_nodes]
 
     @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """What the classes are called, where the file has words for them."""
+        return None if self.contents is None else self.contents.class_names
+
+    @property
     def known(self) -> dict[str, Any]:
         """What scores may ask for: ``features``, ``column``, and the number of ``classes``."""
         features = self.features if self.contents is None else self.contents.features

@@ -131,7 +131,8 @@ def weights_command(
             solved = scored(read, progress=partial(report, "edges scored"))
             summary = write_all(
                 solved, name, out, gamma=gamma, part=part, spoken=part.of(solved, scored), classes=found.labels,
-                draw=figures, run=run_label(place, command_line()), report=report, **budget,
+                class_names=found.class_names, draw=figures, run=run_label(place, command_line()), report=report,
+                **budget,
             )  # fmt: skip
     written = f"written to {out}: {', '.join(summary['files'])}"
     show(summary, as_json, [page(summary), *summary["left_out"], written])

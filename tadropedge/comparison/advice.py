@@ -16,7 +16,7 @@ from tadropedge.comparison.judging import KINDS, Against
 from tadropedge.comparison.paired import deciding_p_values
 from tadropedge.comparison.results import Advice, MethodRow, Protocol, labelled
 from tadropedge.comparison.selection import Selection, between
-from tadropedge.method import Method, droppings
+from tadropedge.method import UNIFORM, Method, droppings
 from tadropedge.publish.wording import gap, listed, p_value, points, shown
 
 DROPPING = (
@@ -173,8 +173,15 @@ def _adaptive(judged: Mapping[str, MethodRow], use: str | None) -> str:
         for kind, test in known[label].against.items()
         if kind != "none"
     ]
-    front = "Adaptive dropping" if label == use or len(known) == 1 else f"The best of {len(known)} adaptive methods"
+    kind = "adaptive methods" if all(map(_by_importance, known.values())) else "methods other than plain DropEdge"
+    alone = "Adaptive dropping" if _by_importance(known[label]) else "Dropping"
+    front = alone if label == use or len(known) == 1 else f"The best of {len(known)} {kind}"
     return f"{front} ({label}) differs {listed(over)}"
+
+
+def _by_importance(row: MethodRow) -> bool:
+    """Whether some edges are kept more often than others: DropEdge with an option keeps all of them alike."""
+    return Method.of(row.method).strategy != UNIFORM
 
 
 def _word(test: Against) -> str:

@@ -33,16 +33,13 @@ def _hardly_dropping(named: Mapping[str, MethodRow]) -> list[str]:
     """Methods whose chosen settings keep nearly all edges: they are not dropping, whatever their name."""
     shares = {label: row.settings.get("kept_share") for label, row in named.items() if row.against}
     hardly = [
-        f"{label} ({percent(share, 1)} %)"
+        f"{label} keeps {percent(share, 1)} %"
         for label, share in shares.items()
         if isinstance(share, float) and share > HARDLY
     ]
     if not hardly:
         return []
-    return [
-        f"Validation preferred hardly dropping: {listed(hardly)} kept so many of the edges, so there is little to tell "
-        "apart."
-    ]
+    return [f"Validation chose to drop hardly any edges: {listed(hardly)} of them, so there is little to tell apart."]
 
 
 def _same_trial(named: Mapping[str, MethodRow], protocol: Protocol | None) -> list[str]:

@@ -168,7 +168,7 @@ def _methods(rows: Sequence[MethodRow], costs: Mapping[str, Cost]) -> Panel | No
         untold = ["not recorded"] * (len(COSTS) if costs else 1)
         spent = untold if cost is None else [_seconds(cost.scores), *_training(cost)]
         cells[label] = (percent(kept(row), 1), ", ".join(edges) or NOTHING, *spent)
-    columns = ("kept edges\n(%)", "its dropping", *(COSTS if costs else ("costs",)))
+    columns = ("kept edges\n(%)", "dropping chosen", *(COSTS if costs else ("costs",)))
     return methods(rows, measured(rows), columns, cells, left=(2,))
 
 
@@ -238,23 +238,23 @@ def procedure_words(protocol: Protocol | None) -> str:
         return ""
     found = protocol.simulated
     power = [
-        f"{points(effect).removeprefix('+')} points in {percent(chance, 0)} %"
+        f"{points(effect).removeprefix('+')} points with {percent(chance, 0)} %"
         for effect, chance in zip(found.effects, found.power, strict=True)
     ]
     held = "" if found.level >= ALPHA else f", because only p-values of at most {found.level:.4f} decide"
     least = (
-        "It finds no gain, however large, with a chance of 80 %"
+        "No gain, however large, is found with a chance of 80 %"
         if found.detectable is None
-        else f"It finds a true gain of {points(found.detectable).removeprefix('+')} points with a chance of 80 %"
+        else f"A true gain of {points(found.detectable).removeprefix('+')} points is found with a chance of 80 %"
     )
     return (
         f"Simulated as a whole {found.families} times with the numbers of this run, choice of settings included "
         f"({counted(protocol.trials, 'trial')} on {counted(protocol.choose_splits, 'split')}, "
         f"{counted(protocol.seeds, 'seed')}, {counted(found.tests, 'test')}), this procedure calls something better or "
-        f"worse where nothing is in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families{held} "
-        f"(without regard to the choice it would be {percent(found.without_choice, 1)} %). {least}; one of "
-        f"{', '.join(power)}. Validation noise with heavy tails, which the simulation does not have, raises false "
-        "alarms more often (docs/statistics.md)."
+        f"worse, although nothing is, in {percent(found.false_alarms, 1)} ± {percent(found.error, 1)} % of families"
+        f"{held} (ignoring the choice, it would be {percent(found.without_choice, 1)} %). {least}; a gain of "
+        f"{', '.join(power)}. Validation noise with heavy tails, which the simulation does not have, causes more "
+        "false alarms (see Statistics in the documentation)."
     )
 
 

@@ -73,7 +73,7 @@ class TADropEdge(nn.Module):
     and ``cache_dir`` keeps it on disk: see :func:`tadropedge.edge_scores`. ``score="column", column="trust"`` goes by
     ``data.trust``, one number per arc. ``strategy`` (``"cdf"`` by default, or ``"uniform"`` without a score),
     ``keep_prob`` or ``keep_ratio``, ``gamma``, ``inverse`` and ``sensitivity`` are
-    those of :func:`tadropedge.keep_probabilities`. :meth:`of` takes the name of a method instead.
+    those of :func:`tadropedge.keep_probabilities`. :meth:`TADropEdge.of` takes the name of a method instead.
 
     **Options.**
 

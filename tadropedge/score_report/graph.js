@@ -18,6 +18,8 @@ let coloured = 0, under = -1, found = -1, view = { scale: 1, left: 0, top: 0 };
 const called = node => names ? names[node] : String(node);
 const column = node => x[node] * view.scale + view.left;
 const row = node => y[node] * view.scale + view.top;
+const classed = kind => data.kinds ? data.kinds[kind] : `class ${kind}`;
+const count = number => number.toLocaleString("en-US");
 const colour = name => style.getPropertyValue(name);
 const made = (tag, words = "", settings = {}) => Object.assign(document.createElement(tag), { textContent: words }, settings);
 
@@ -101,7 +103,7 @@ function recolour(threshold) {
   coloured = 0;
   while (coloured < order.length && score[order[coloured]] >= threshold) coloured++;
   const share = (100 * coloured / order.length).toPrecision(3);
-  part("count").textContent = `${coloured} of ${order.length} edges coloured (${share} %)` +
+  part("count").textContent = `${count(coloured)} of ${count(order.length)} edges coloured (${share} %)` +
     (coloured ? `: score at least ${score[order[coloured - 1]].toPrecision(4)}` : "");
   explain();
   draw();
@@ -122,7 +124,7 @@ function explain() {
   }
   if (coloured < order.length) swatch(colour("--edge"), "other edges");
   if (part("classes").checked) {
-    for (const [kind, some] of kinds()) swatch(hue(kind), (kind < 0 ? "no class" : `class ${kind}`) + ` (${some.length})`, true);
+    for (const [kind, some] of kinds()) swatch(hue(kind), (kind < 0 ? "no class" : classed(kind)) + ` (${count(some.length)})`, true);
   }
   part("legend").replaceChildren(...entries);
 }
@@ -158,7 +160,7 @@ function choose(number) {
 function offer() {
   part("choice").hidden = data.components.length < 2;
   part("component").append(...data.components.map(one => made("option",
-    (one.number ? `${one.number}: ` : "all: ") + `${one.nodes} nodes, ${one.edges} edges`, { value: one.number })));
+    (one.number ? `${one.number}: ` : "all: ") + `${count(one.nodes)} nodes, ${count(one.edges)} edges`, { value: one.number })));
   part("component").addEventListener("change", event => choose(Number(event.target.value)));
 }
 
@@ -177,7 +179,7 @@ function list() {
   part("top").querySelector("tbody").replaceChildren(...rows);
 }
 
-// Brings nodes to the middle, near enough to be told apart, unless they are well in view.
+// Brings nodes to the middle of the picture.
 function centre(some) {
   const [left, top] = [column, row].map(at => some.reduce((sum, node) => sum + at(node), 0) / some.length);
   view.left += canvas.clientWidth / 2 - left;
@@ -195,7 +197,7 @@ function describe(edge) {
   if (edge < 0) return "Point at an edge to see its ends and its score.";
   const kept = Object.entries(data.keep).map(([name, share]) => `${name} ${share[edge].toFixed(3)}`).join(", ");
   return `${called(source[edge])} – ${called(target[edge])}: score ${score[edge].toPrecision(6)}, ` +
-    `rank ${place.get(edge) + 1} of ${order.length}; kept with probability ${kept}`;
+    `rank ${count(place.get(edge) + 1)} of ${count(order.length)}; kept with probability ${kept}`;
 }
 
 // The search: exact names before beginnings before parts; Enter goes on to the next.
@@ -229,9 +231,9 @@ function show(node) {
   const own = order.filter(edge => source[edge] === node || target[edge] === node);
   const best = own[0], other = source[best] === node ? target[best] : source[best];
   detail.textContent = `${called(node)}: ${own.length} ${own.length === 1 ? "edge" : "edges"}` +
-    (classes && classes[node] >= 0 ? `, class ${classes[node]}` : "") +
+    (classes && classes[node] >= 0 ? `, ${classed(classes[node])}` : "") +
     (own.length ? `; the most critical goes to ${called(other)}, score ${score[best].toPrecision(6)}, ` +
-      `rank ${place.get(best) + 1} of ${order.length}` : "") +
+      `rank ${count(place.get(best) + 1)} of ${count(order.length)}` : "") +
     (matches.length > 1 ? ` (match ${at + 1} of ${matches.length}; Enter shows the next)` : "");
   centre([node]);
 }
@@ -262,6 +264,8 @@ let held = null;
 canvas.addEventListener("pointerdown", event => {
   held = { left: event.offsetX, top: event.offsetY };
   canvas.setPointerCapture(event.pointerId);
+  const edge = nearest(event.offsetX, event.offsetY);  // a finger taps, it does not hover
+  if (edge >= 0) point(edge);
 });
 canvas.addEventListener("pointerup", () => { held = null; });
 canvas.addEventListener("pointercancel", () => { held = null; });

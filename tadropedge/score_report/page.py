@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -36,7 +36,7 @@ class Shown:
     """What is drawn: the graph of ``scored``, in which one ``part`` is spoken of.
 
     ``gamma`` is None where every component has the knee of its own scores; ``classes [N]`` may be −1 where a node has
-    none.
+    none, and ``class_names`` are the user's own words for them.
     """
 
     scored: Scored
@@ -45,6 +45,7 @@ class Shown:
     keep: Mapping[str, Tensor]
     gamma: float | None = None
     classes: Tensor | None = None
+    class_names: Sequence[str] | None = None
 
     @cached_property
     def own_gamma(self) -> float:
@@ -95,6 +96,7 @@ def _data(shown: Shown, places: Floats) -> dict[str, Any]:
         "components": _components(shown, rank),
         "component": rank.tolist(),
         "classes": None if shown.classes is None else shown.classes.tolist(),
+        "kinds": None if shown.class_names is None else [str(words) for words in shown.class_names],
         "names": None if graph.node_ids is None else [str(node) for node in graph.node_ids],
         "x": places[:, 0].round(3).tolist(),
         "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards

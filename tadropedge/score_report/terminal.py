@@ -60,7 +60,10 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "γ", f"{weights['gamma']:.4g} ({given}): {counted(weights['critical_edges'], 'critical edge')}"
     if part is not None and part["critical_elsewhere"]:
         elsewhere = counted(part["critical_elsewhere"], "edge")
-        yield "", f"{elsewhere} of other components would reach it; they are not counted, and scores differ in scale"
+        yield (
+            "",
+            f"{elsewhere} of other components would reach it, but scores of components differ in scale: not counted",
+        )
 
 
 def _modes(weights: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
@@ -74,7 +77,7 @@ def _modes(weights: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
     if weights["widened"]:
         yield "", f"q falls inside a repeated eigenvalue in {weights['widened']:,} components: whole eigenspaces used"
     if weights["without_modes"]:
-        yield "", f"{weights['without_modes']:,} components have fewer nodes than q: the lowest score"
+        yield "", f"{weights['without_modes']:,} components have fewer nodes than q: their edges get the lowest score"
     yield "solved by", ", ".join(f"{name} ({many:,})" for name, many in weights["solved_by"].items())
 
 

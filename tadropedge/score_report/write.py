@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ def write_all(
     part: Part | None = None,
     spoken: Scored | None = None,
     classes: Tensor | None = None,
+    class_names: Sequence[str] | None = None,
     draw: bool = True,
     run: Mapping[str, Any] | None = None,
     report: Report = lambda *_: None,
@@ -58,7 +59,7 @@ def write_all(
 
     With ``keep_ratio``, strategies are shown at this share of kept edges instead of ``keep_prob``. Summary and pictures
     speak of one ``part`` of the graph, by default its largest component, with what was found there, ``spoken``; the
-    scores that are written are those of all edges. ``classes [N]`` colour the nodes of the page.
+    scores that are written are those of all edges. ``classes [N]``, called ``class_names``, colour its page.
     Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
@@ -70,7 +71,9 @@ def write_all(
     own = auto_gamma(spoken.values) if gamma is None else gamma
     found = summary(scored, name, own, keep, budget, part=part, spoken=spoken)
     adaptive = {strategy: prob for strategy, prob in keep.items() if strategy in rules()}
-    shown = Shown(scored=scored, part=part, spoken=spoken, gamma=gamma, keep=adaptive, classes=classes)
+    shown = Shown(
+        scored=scored, part=part, spoken=spoken, gamma=gamma, keep=adaptive, classes=classes, class_names=class_names
+    )
     pictures, left_out = _pictures(shown, name) if draw else ({}, [])
     found["left_out"] = unreached + left_out
     files: dict[str, Write] = {
