@@ -134,8 +134,7 @@ def weights_command(
                 class_names=found.class_names, draw=figures, run=run_label(place, command_line()), report=report,
                 **budget,
             )  # fmt: skip
-    written = f"written to {out}: {', '.join(summary['files'])}"
-    show(summary, as_json, [page(summary), *summary["left_out"], written])
+    show(summary, as_json, [page(summary), *summary["left_out"], f"written to {out}: {', '.join(summary['files'])}"])
 
 
 def check_component(component: str, node: str | None) -> None:
