@@ -55,7 +55,7 @@ def test_compare_ends_with_table_verdict_and_report(finished):
     assert result.stdout.startswith(f"{advice}\n")
     assert advice.startswith("Do not drop edges (")  # three seeds cannot show anything
     assert "3 seeds are too few to find any gain: take at least 10. " in advice
-    assert "better or worse where nothing is in" in " ".join(result.output.split())
+    assert "or worse, although nothing is, in" in " ".join(result.output.split())
     assert f"report: {folder / 'report.html'}" in result.output.replace("\n", "")
     names = {path.name for path in folder.iterdir()}
     assert {"study.db", "results.json", "results.csv", "report.html", "figures"} <= names
