@@ -6,7 +6,7 @@ What is told never changes what is done: nobody waits for it, and nothing is dra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -92,3 +92,18 @@ def tell(event: Event) -> None:
     """Tell whoever watches."""
     if (listener := _listener.get()) is not None:
         listener(event)
+
+
+@contextmanager
+def relaying(change: Callable[[Event], Event]) -> Iterator[None]:
+    """In this block, what is told goes on to whoever watches as ``change`` makes it.
+
+    >>> seen = []
+    >>> with watching(seen.append), relaying(lambda event: Phase("outer", 1, 2)):
+    ...     tell(Phase("search", 3, 48))
+    >>> seen
+    [Phase(name='outer', done=1, total=2)]
+    """
+    outer = _listener.get()
+    with nullcontext() if outer is None else watching(lambda event: outer(change(event))):
+        yield

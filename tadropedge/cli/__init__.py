@@ -21,6 +21,7 @@ from tadropedge.cli.methods import methods_command
 from tadropedge.cli.predict import predict_command
 from tadropedge.cli.progress import command_line, stop_on_signals
 from tadropedge.cli.recover import recover_command
+from tadropedge.cli.regimes import regimes_command
 from tadropedge.cli.report import report_command
 from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.sparsify import sparsify_command
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     compare_command, train_command, predict_command, weights_command, sparsify_command, methods_command,
-    report_command, recover_command, reproduce_command, doctor_command,
+    regimes_command, report_command, recover_command, reproduce_command, doctor_command,
 )  # fmt: skip
 for command in COMMANDS:
     name = command.__name__.removesuffix("_command")

@@ -35,6 +35,11 @@ EXAMPLES = {
         "tadropedge methods",
         "tadropedge methods --plugin my_scores",
     ),
+    "regimes": (
+        "tadropedge regimes --preset quick --out regimes",
+        "tadropedge regimes --preset full --device cuda --plan",
+        "tadropedge regimes --recipe my-map.toml --out my-map",
+    ),
     "report": ("tadropedge report cora-gcn",),
     "recover": ("tadropedge recover cora-gcn/study.db",),
     "reproduce": (

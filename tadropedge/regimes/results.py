@@ -8,7 +8,7 @@ checks every field and names the wrong one by its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 from tadropedge.comparison.card import DataCard
@@ -133,6 +133,10 @@ class RegimeMap:
     _: KW_ONLY
     recipe: Mapping[str, object] = field(default_factory=dict)
     run: Mapping[str, object] = field(default_factory=dict)
+
+    def labelled(self, run: Mapping[str, object]) -> RegimeMap:
+        """The same map with the label of another run."""
+        return replace(self, run=run)
 
     def rows_of(self, cell: MapCell) -> dict[str, MapRow]:
         """The rows of a cell, by method."""

@@ -1,0 +1,206 @@
+"""Measure a map: cell by cell, every method tuned and judged as in a comparison, in one folder that can be resumed.
+
+The trainings of a dataset are Optuna studies in ``studies/DATASET.journal``, edge scores are kept in ``cache/`` and
+the seconds of an epoch in ``seconds.json``. A journal takes about a millisecond per trial, a database thirty. What two
+cells have in common is trained once: a method that drops nothing is the same at every budget. If a run is interrupted,
+the same call resumes it; where everything is trained, it only judges again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tadropedge.comparison.card import data_card
+from tadropedge.comparison.comparison import Plan, space_of, told_settings, trained
+from tadropedge.comparison.selection import selections
+from tadropedge.comparison.timing import epoch_seconds
+from tadropedge.data import load_dataset
+from tadropedge.data.conditions import Conditions, conditioned
+from tadropedge.data.dataset import Dataset
+from tadropedge.errors import EqualScoresWarning, RepeatedEigenvalueWarning, TadropedgeError
+from tadropedge.regimes.judging import Played, map_rows
+from tadropedge.regimes.recipe import MapRecipe, Planned
+from tadropedge.regimes.results import MapCell, RegimeMap
+from tadropedge.search.fair import Report, Tournament, count_trainings
+from tadropedge.search.space import Space
+from tadropedge.training.laboratory import Laboratory, laboratory_for
+from tadropedge.typed import build, read_json, write_json
+from tadropedge.watching import Event, Expected, Phase, relaying
+
+TIMED = "budget"  # the kind of cells in which the seconds of an epoch are measured
+BUDGET_STEP = 0.05  # DropEdge is matched at the nearest of these shares, so that methods share references
+Seconds = dict[str, dict[str, float]]  # of an epoch, by cell and method
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapRun:
+    """Where and how a map is measured."""
+
+    out: Path
+    device: str = "cpu"
+    root: Path | None = None
+    seed: int = 0
+    report: Report = lambda *_: None
+
+
+def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
+    """Train whatever the folder lacks of a recipe, and judge all cells together.
+
+    Data, splits and methods of every cell are looked at before the first training.
+    """
+    laboratories = _Laboratories(recipe, run)
+    for cell in recipe.cells:
+        laboratories.check(cell)
+    left = [planned_trainings(cell) for cell in recipe.cells]
+    played = []
+    for place, cell in enumerate(recipe.cells):
+        words = f"cell {place + 1} of {len(recipe.cells)}, {cell.key}"
+        with relaying(_renamed(words, sum(left[place + 1 :]))):
+            played.append(_played(laboratories, cell, run, words))
+    return RegimeMap([one.cell for one in played], map_rows(played), recipe=recipe.document)
+
+
+def planned_trainings(cell: Planned) -> int:
+    """How many trainings a cell takes at most."""
+    regime = cell.regime
+    return count_trainings(cell.methods, regime.trials, regime.seeds, regime.choose_splits)
+
+
+class _Laboratories:
+    """The laboratory of each cell; a dataset is loaded once for the cells that follow each other."""
+
+    def __init__(self, recipe: MapRecipe, run: MapRun) -> None:
+        self.space, self.run = recipe.space, run
+        self._loaded: tuple[object, Dataset] | None = None
+
+    def check(self, cell: Planned) -> None:
+        """Refuse a cell that cannot be trained, before any other is."""
+        try:
+            self.dataset(cell)
+        except TadropedgeError as error:
+            raise TadropedgeError(f"the cell {cell.key}: {error}") from error
+
+    def dataset(self, cell: Planned) -> Dataset:
+        """The dataset with the labels of a cell, before its other conditions."""
+        key = cell.source, cell.regime.labels
+        if self._loaded is None or self._loaded[0] != key:
+            loaded = load_dataset(cell.source, self.run.root, seed=self.run.seed, per_class=cell.regime.labels)
+            self._loaded = key, loaded
+        return self._loaded[1]
+
+    def of(self, cell: Planned) -> Laboratory:
+        """The laboratory of a cell."""
+        regime = cell.regime
+        changes = Conditions(add_edges=regime.add_edges, hide_features=regime.hide_features, seed=self.run.seed)
+        return laboratory_for(
+            conditioned(self.dataset(cell), changes).to(self.run.device),
+            regime.backbone,
+            regime.layers,
+            regime.hidden,
+            epochs=regime.epochs,
+            evaluate_every=regime.evaluate_every,
+            choose_splits=regime.choose_splits,
+            cache_dir=self.run.out / "cache",
+        )
+
+    def plan(self, cell: Planned, laboratory: Laboratory) -> Plan:
+        """What is compared in a cell; methods that were not named for it are left out where they cannot be used."""
+        regime = cell.regime
+        return Plan(
+            cell.methods,
+            trials=regime.trials,
+            seeds=regime.seeds,
+            seed=self.run.seed,
+            space=narrowed(space_of(laboratory), self.space),
+            keep_ratio=regime.keep_ratio,
+            budget_step=BUDGET_STEP,
+            lenient=True,
+        )
+
+
+def narrowed(spaces: Callable[[str], Space], table: Mapping[str, Any]) -> Callable[[str], Space]:
+    """The space of each method with the entries of ``table`` instead of its own, where it has such a parameter.
+
+    >>> from tadropedge.search.space import method_space
+    >>> space = narrowed(method_space, {"dropout": [0.5], "hidden": [16]})
+    >>> space("cdf").table()["dropout"], "hidden" in space("cdf").parameters
+    ([0.5], False)
+    """
+
+    def space(method: str) -> Space:
+        own = spaces(method).table()
+        return Space.of({name: table.get(name, entry) for name, entry in own.items()})
+
+    return space
+
+
+def _played(laboratories: _Laboratories, cell: Planned, run: MapRun, words: str) -> Played:
+    with warnings.catch_warnings():
+        # A graph with a hundred small components says so in every cell; the map has its own words for it.
+        for category in (RepeatedEigenvalueWarning, EqualScoresWarning):
+            warnings.simplefilter("ignore", category)
+        laboratory = laboratories.of(cell)
+        plan = laboratories.plan(cell, laboratory)
+        found = trained(laboratory, plan, run.out / "studies" / f"{cell.dataset}.journal", run.report)
+        seconds = _seconds(laboratory, found, cell, run) if cell.kind == TIMED else {}
+    searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
+    return Played(
+        cell=_cell(cell, laboratory),
+        scores={name: tuned.scores for name, tuned in found.tuned.items()},
+        selected=selections(searches, laboratory.dataset.split.sizes[1]),
+        against=found.against,
+        told={method: _told(laboratory, found, method, seconds) for method in found.against},
+        least_share=found.out_of_reach,
+    )
+
+
+def _told(laboratory: Laboratory, found: Tournament, method: str, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """What the row of a method says besides its scores."""
+    tuned = found.tuned[method]
+    settings = told_settings(laboratory, tuned)
+    share = settings.pop("kept_share", None)
+    return {
+        "kept_share": share,
+        "trial": tuned.chosen.index,
+        "settings": settings,
+        "epoch_seconds": seconds.get(method),
+    }
+
+
+def _cell(cell: Planned, laboratory: Laboratory) -> MapCell:
+    regime = cell.regime
+    names = ("backbone", "layers", "hidden", "epochs", "trials", "choose_splits", "seeds")
+    card = replace(data_card(laboratory.dataset, laboratory.measure), name=cell.dataset)
+    how = {name: getattr(regime, name) for name in names}
+    return MapCell(dataset=cell.dataset, kind=cell.kind, value=cell.value, data=card, **how)
+
+
+def _seconds(laboratory: Laboratory, found: Tournament, cell: Planned, run: MapRun) -> dict[str, float]:
+    """The seconds of an epoch of every method, measured once and then kept."""
+    path = run.out / "seconds.json"
+    known = build(Seconds, read_json(path), "seconds.json") if path.exists() else {}
+    mine = known.get(cell.key, {})
+    for method in found.against:
+        if method not in mine:
+            seconds = epoch_seconds(laboratory, found.tuned[method].chosen.trial)
+            mine[method] = float(f"{seconds:.3g}")
+    write_json(known | {cell.key: mine}, path)
+    return mine
+
+
+def _renamed(words: str, coming: int) -> Callable[[Event], Event]:
+    """Phases of a cell by the name of the cell, and the trainings of the cells to come beside its own."""
+
+    def change(event: Event) -> Event:
+        if isinstance(event, Phase):
+            return replace(event, name=f"{words}: {event.name}")
+        if isinstance(event, Expected):
+            mine = {f"{words}: {name}": count for name, count in event.trainings.items()}
+            return Expected({**mine, "cells to come": coming} if coming else mine)
+        return event
+
+    return change
