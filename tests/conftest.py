@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from torch.utils.data._utils import signal_handling
 
 from tadropedge.data.planetoid import citation_graph
 from tadropedge.registry import NETWORKS
@@ -60,6 +62,22 @@ def one_thread():
 def device(request):
     """Every device there is."""
     return torch.device(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_handled_as_before():
+    """No test leaves a handler of signals behind.
+
+    A DataLoader with workers installs one for good, which raises in whatever test is running when a child of some
+    earlier test ends badly.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+            if number == signal.SIGCHLD:
+                signal_handling._SIGCHLD_handler_set = False  # the next loader installs it again
 
 
 @pytest.fixture(autouse=True)
