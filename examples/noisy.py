@@ -5,6 +5,8 @@ else as it was. Then compare on the copy:
 
     python examples/noisy.py photo.npz --share 1.0 --out noisy-photo.npz
     tadropedge compare noisy-photo.npz --per-class 20 --methods original,dropedge,jaccard-cdf,auto --out noisy-photo
+
+``tadropedge compare photo.npz --add-edges 1.0`` compares on the same graph without a copy.
 """
 
 from __future__ import annotations
@@ -14,33 +16,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 import tadropedge as tde
 from tadropedge.atomic import atomic
 from tadropedge.checks import check_integer, check_number, check_path, check_seed
+from tadropedge.data.conditions import random_pairs
 from tadropedge.files import existing, read_arrays
 
 NAMES = ("edge_index", "num_nodes", "x", "x_data", "x_indices", "x_indptr", "x_shape", "y", "train", "val", "test")
-
-
-def random_pairs(graph: tde.Graph, count: int, seed: int) -> npt.NDArray[np.int64]:
-    """``count`` different pairs ``[2, count]`` of nodes that have no edge between them."""
-    n = graph.num_nodes
-    if count > n * (n - 1) // 2 - graph.num_edges:
-        raise tde.TadropedgeError(f"{n} nodes have no room for {count} more edges, got {graph.num_edges} already")
-    random = np.random.default_rng(seed)
-    low, high = graph.pairs.cpu().numpy()
-    taken = low * n + high
-    found = np.empty(0, dtype=np.int64)
-    while len(found) < count:
-        ends = np.sort(random.integers(n, size=(2, 2 * (count - len(found)) + 8)), axis=0)
-        new = ends[0] * n + ends[1]
-        new = new[(ends[0] < ends[1]) & ~np.isin(new, taken)]
-        both = np.concatenate((found, new))
-        found = both[np.sort(np.unique(both, return_index=True)[1])]  # in the order in which they were drawn
-    return np.stack(np.divmod(found[:count], n))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -21,7 +21,7 @@ from tadropedge.comparison.costs import KEY
 from tadropedge.comparison.report import FILES, told, write_all
 from tadropedge.comparison.results import Results, read_results
 from tadropedge.comparison.timing import costs, earlier_costs
-from tadropedge.data import Dataset, as_dataset, bayes_accuracy, loader_options
+from tadropedge.data import Conditions, Dataset, as_dataset, bayes_accuracy, conditioned, loader_options
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lock import locked
 from tadropedge.method import Method
@@ -67,6 +67,9 @@ def compare(
     measure: str | None = None,
     split: str | None = None,
     split_sizes: tuple[int, int, int] | None = None,
+    add_edges: float = 0.0,
+    hide_features: float = 0.0,
+    keep_ratio: float | None = None,
     device: str | torch.device = "auto",
     out: str | Path | None = None,
     storage: Storage | None = None,
@@ -82,6 +85,10 @@ def compare(
       cannot be used on the data or with the network, which a warning names.
     * ``model``: what makes your own ``nn.Module`` (see :mod:`tadropedge.nn.own`), trained in the place of a
       ``backbone``. ``layers`` and ``hidden`` are those of the network, and by default its own.
+    * ``add_edges``: random edges added, as a share of the graph's own; ``hide_features``: the share of the nodes whose
+      features are hidden. Both are drawn from ``seed``, see :class:`tadropedge.data.Conditions`.
+    * ``keep_ratio``: the expected share of the edges that every method which drops keeps. Methods that cannot keep so
+      few are not trained: their rows have the ``least_share`` that they could keep.
     * ``trials`` per method and reference on each of ``choose_splits`` splits, then ``seeds`` fresh seeds and splits.
     * ``out``: a folder for the results, the report and the finished trials; if a call is interrupted, the same call
       resumes. Without it nothing is written, unless ``storage`` names a place for the trials.
@@ -99,17 +106,20 @@ def compare(
             f"model and backbone exclude each other, got backbone={show(backbone, typed=False)} and a model"
         )
     network = backbone if model is None else own_network(model)  # first: methods may name it
-    plan = Plan(_methods(methods), trials=trials, seeds=seeds, seed=seed, lenient=methods is None)
+    plan = Plan(
+        _methods(methods), trials=trials, seeds=seeds, seed=seed, lenient=methods is None, keep_ratio=keep_ratio
+    )
     choose_splits = check_integer("choose_splits", choose_splits, least=1)
     folder, shown = None if out is None else check_path("out", out), check_progress(progress)
     loading = {name: settings.pop(name) for name in list(settings) if name not in LABORATORY}
     _check_loading(loading)
+    conditions = Conditions(add_edges, hide_features, plan.seed)
     place = chosen_device(device)
 
     def made() -> Laboratory:
         dataset = as_dataset(data, split=split, seed=plan.seed, split_sizes=split_sizes, **loading)
         return laboratory_for(
-            dataset.to(place), network, layers, hidden,
+            conditioned(dataset, conditions).to(place), network, layers, hidden,
             measure=measure, epochs=epochs, choose_splits=choose_splits, **settings,
         )  # fmt: skip
 

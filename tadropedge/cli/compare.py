@@ -8,6 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
+from tadropedge.checks import check_number
 from tadropedge.cli.options import (
     METHODS,
     Json_,
@@ -40,6 +41,10 @@ def compare_command(
     ] = 30,
     choose_splits: Annotated[int, Option(metavar="N", help="splits on which settings are chosen")] = 3,
     seeds: Annotated[int, Option(metavar="N", help="fresh seeds and splits on which they are judged")] = 20,
+    keep_ratio: Annotated[
+        float | None,
+        Option(metavar="SHARE", help="expected share of edges that every method keeps (default: tuned for each)"),
+    ] = None,
     options: LaboratoryOptions,
     storage: Annotated[
         str | None, Option(metavar="URL|FILE", help="Optuna storage of the trials (default: OUT/study.db)")
@@ -54,6 +59,9 @@ def compare_command(
     that is 1,320 trainings: 12 methods and references, each with 30 trials on 3 splits and 20 fresh seeds. If it is
     interrupted, run the same command again to resume.
 
+    With --keep-ratio every method that drops keeps the same share of the edges; those that cannot keep so few are
+    named with the least that they could keep, and not trained.
+
     The method auto searches over scores, rules, options and budgets with as many trials as every other method.
     """
     named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
@@ -64,6 +72,8 @@ def compare_command(
     check_count("trials", trials)
     check_count("choose_splits", choose_splits)
     check_count("seeds", seeds, least=2)  # one alone has no interval
+    if keep_ratio is not None:
+        check_number("keep_ratio", keep_ratio, 0, 1)
     from tadropedge.comparing import carried_out
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan
     from tadropedge.publish.label import run_label
@@ -71,7 +81,14 @@ def compare_command(
     started = time.monotonic()
     results = carried_out(
         lambda: options.laboratory(choose_splits),
-        Plan(named or DEFAULT_METHODS, trials=trials, seeds=seeds, seed=options.seed, lenient=named is None),
+        Plan(
+            named or DEFAULT_METHODS,
+            trials=trials,
+            seeds=seeds,
+            seed=options.seed,
+            lenient=named is None,
+            keep_ratio=keep_ratio,
+        ),
         out=out,
         storage=storage,
         wait=wait,

@@ -133,6 +133,12 @@ class LaboratoryOptions:
             help="what methods are judged by (default: accuracy, or roc-auc for two classes of very different sizes)",
         ),
     ] = None
+    add_edges: Annotated[
+        float | None, Option(metavar="SHARE", help="add random edges: this share of the graph's own (default 0)")
+    ] = None
+    hide_features: Annotated[
+        float | None, Option(metavar="SHARE", help="hide the features of this share of the nodes (default 0)")
+    ] = None
     noise: Noise_ = None
     nodes: Nodes_ = None
     score_column: ScoreColumn_ = None
@@ -156,6 +162,10 @@ class LaboratoryOptions:
             lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
         for name in ("layers", "hidden", "epochs", "q", "per_class", "evaluate_every"):
             check_count(name, getattr(self, name))
+        if self.add_edges is not None:
+            check_number("add_edges", self.add_edges, 0)
+        if self.hide_features is not None:
+            check_number("hide_features", self.hide_features, 0, 1)
         if self.measure is not None:
             lookup("measure", self.measure, dict.fromkeys(MEASURES))
         check_own_column(self.score_column, self.dataset)
@@ -192,7 +202,7 @@ class LaboratoryOptions:
 
     def laboratory(self, choose_splits: int | None = None) -> Laboratory:
         """The dataset on its device, with the network and the measure it needs where none is named."""
-        from tadropedge.data import load_dataset
+        from tadropedge.data import Conditions, conditioned, load_dataset
         from tadropedge.spectrum.plan import LAPLACIANS
         from tadropedge.training.config import SELECTIONS
         from tadropedge.training.laboratory import PRECISIONS, laboratory_for
@@ -201,7 +211,9 @@ class LaboratoryOptions:
         lookup("laplacian", self.laplacian, LAPLACIANS)
         lookup("selection", self.selection, SELECTIONS)
         lookup("precision", self.precision, PRECISIONS)
-        data = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options).to(device)
+        conditions = Conditions(self.add_edges or 0.0, self.hide_features or 0.0, self.seed)
+        loaded = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options)
+        data = conditioned(loaded, conditions).to(device)
         settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision", "evaluate_every", "measure")
         return laboratory_for(
             data,

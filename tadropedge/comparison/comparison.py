@@ -6,7 +6,16 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
-from tadropedge.checks import check_flag, check_function, check_integer, check_kind, check_list, check_seed, settle
+from tadropedge.checks import (
+    check_flag,
+    check_function,
+    check_integer,
+    check_kind,
+    check_list,
+    check_positive,
+    check_seed,
+    settle,
+)
 from tadropedge.comparison.advice import advise
 from tadropedge.comparison.card import data_card
 from tadropedge.comparison.evidence import gathered
@@ -18,6 +27,7 @@ from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
 from tadropedge.method import Method
 from tadropedge.registry import STRATEGIES
+from tadropedge.search.budget import budget_for, check_budget
 from tadropedge.search.engine import Table, check_jobs
 from tadropedge.search.entrants import BACKBONE, with_references
 from tadropedge.search.fair import Report, Tournament, Tuned, count_trainings, fair
@@ -27,6 +37,7 @@ from tadropedge.search.study import Finished, Storage, study_name
 from tadropedge.strategies import wants_gamma
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.training.laboratory import Laboratory
+from tadropedge.training.reach import least_share
 from tadropedge.watching import Phase, tell
 
 DEFAULT_METHODS = (
@@ -43,6 +54,10 @@ class Plan:
 
     ``trials`` are those of every method, and of each of its references, on each of the choosing splits. A method that
     cannot be used on the data or with the network is refused or, with ``lenient``, left out with a warning.
+
+    With a ``keep_ratio`` every method that drops keeps this expected share of the edges, and those that cannot are out
+    of reach. Without one, DropEdge is matched to the share that each method chose, rounded to multiples of
+    ``budget_step`` where that is given, so that methods with nearly equal shares have one reference.
     """
 
     methods: Sequence[str] = DEFAULT_METHODS
@@ -52,6 +67,8 @@ class Plan:
     seed: int = 0
     space: Spaces | None = None  # None: the space of each method, around the dataset's own gamma
     lenient: bool = False  # for methods that the user did not name
+    keep_ratio: float | None = None
+    budget_step: float | None = None
 
     def __post_init__(self) -> None:
         methods = check_list("methods", self.methods, "methods")
@@ -62,7 +79,11 @@ class Plan:
         for name, least in (("trials", 1), ("seeds", 2)):  # one seed alone has no interval
             settle(self, **{name: check_integer(name, getattr(self, name), least)})
         settle(self, seed=check_seed(self.seed), lenient=check_flag("lenient", self.lenient))
-        check_jobs(count_trainings(methods, self.trials, self.seeds, 1))
+        if self.keep_ratio is not None:
+            settle(self, keep_ratio=check_budget(self.keep_ratio))
+        if self.budget_step is not None:
+            settle(self, budget_step=check_positive("budget_step", self.budget_step, below=1))
+        check_jobs(count_trainings(methods, self.trials, self.seeds, 1, keep_ratio=self.keep_ratio))
         if self.space is not None:
             check_spaces(self.space)
 
@@ -78,30 +99,44 @@ def compare(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report
 
 def compared(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> Results:
     """The rows of :func:`compare`, with the protocol that they were judged by."""
-    check_kind("laboratory", laboratory, Laboratory)
-    check_kind("plan", plan, Plan)
-    check_function("report", report, "report(phase, trials done, trials in all)", arguments=3)
-    if laboratory.choose_splits is None:
-        laboratory = replace(laboratory, choose_splits=CHOOSE_SPLITS)
-    check_jobs(count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing))
-    if plan.lenient:
-        plan = replace(plan, methods=_usable(laboratory, plan.methods), lenient=False)
-    for methods in (plan.methods, with_references(plan.methods)):  # an error names what was asked for, if it can
-        laboratory.check([Trial(_checkable(method)) for method in methods])
-    for method in plan.methods:
-        _try_score(laboratory, method)
+    laboratory, plan = _prepared(laboratory, plan, report)
     found = _trained(laboratory, plan, storage, report)
     tell(Phase("judging", 0, 1))
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     selected = selections(searches, laboratory.dataset.split.sizes[1])
     tests, procedure = _judged(laboratory, found, searches, selected)
     rows = [_fair_row(laboratory, found, method, tests.get(method, {})) for method in found.against]
+    rows += [_row(laboratory, method, {}, least_share=share) for method, share in found.out_of_reach.items()]
     protocol = _protocol(laboratory, plan, procedure)
     data = data_card(laboratory.dataset, laboratory.measure)
     advice = advise(rows, selected, protocol)
     if advice is not None:
         advice = replace(advice, reached=_reached(laboratory, found.tuned[advice.use].chosen.trial))
     return Results(rows, advice=advice, protocol=protocol, data=data)
+
+
+def trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Report = lambda *_: None) -> Tournament:
+    """What :func:`compared` judges: everything that is tuned and retrained, after the same checks."""
+    laboratory, plan = _prepared(laboratory, plan, report)
+    return _trained(laboratory, plan, storage, report)
+
+
+def _prepared(laboratory: Laboratory, plan: Plan, report: Report) -> tuple[Laboratory, Plan]:
+    """Laboratory and plan as they are carried out; what cannot be trained is refused before anything is."""
+    check_kind("laboratory", laboratory, Laboratory)
+    check_kind("plan", plan, Plan)
+    check_function("report", report, "report(phase, trials done, trials in all)", arguments=3)
+    if laboratory.choose_splits is None:
+        laboratory = replace(laboratory, choose_splits=CHOOSE_SPLITS)
+    count = count_trainings(plan.methods, plan.trials, plan.seeds, laboratory.num_choosing, keep_ratio=plan.keep_ratio)
+    check_jobs(count)
+    if plan.lenient:
+        plan = replace(plan, methods=_usable(laboratory, plan.methods), lenient=False)
+    for methods in (plan.methods, with_references(plan.methods)):  # an error names what was asked for, if it can
+        laboratory.check([Trial(_checkable(method)) for method in methods])
+    for method in plan.methods:
+        _try_score(laboratory, method)
+    return laboratory, plan
 
 
 def _reached(laboratory: Laboratory, trial: Trial) -> dict[str, object]:
@@ -167,9 +202,14 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     def kept_share(trial: Trial) -> float:
         return laboratory.kept_share(laboratory.within_reach(trial))
 
+    space: Spaces = plan.space or space_of(laboratory)
+    budget = None
+    if plan.keep_ratio is not None:
+        budget = budget_for(with_references(plan.methods), plan.keep_ratio, space, least_of(laboratory))
+        space = budget.space
     return fair(
         train,
-        plan.space or space_of(laboratory),
+        space,
         plan.methods,
         plan.trials,
         plan.seed,
@@ -180,8 +220,26 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         name=study_name(dataset.name, architecture.backbone, architecture.layers, laboratory.laplacian),
         settings=laboratory.settings,
         batch=1 if _one_by_one(laboratory, plan.methods) else min(LARGEST_BATCH, laboratory.fitting()),
+        budget=budget,
+        budget_step=plan.budget_step,
         report=report,
     )
+
+
+def least_of(laboratory: Laboratory) -> Callable[[Trial], float]:
+    """The least share of the edges that the method of a trial can keep with its settings, computed once for each."""
+    known: dict[tuple[object, ...], float] = {}
+
+    def least(trial: Trial) -> float:
+        key = (trial.method, trial.gamma, trial.sensitivity)
+        if key not in known:
+            score = Method.of(trial.method).score
+            scores = {} if score is None else {score: laboratory.scores(score)}
+            settings = {"gamma": trial.gamma, "sensitivity": trial.sensitivity}
+            known[key] = least_share(laboratory.dataset.graph, trial.method, scores, **settings)
+        return known[key]
+
+    return least
 
 
 def _one_by_one(laboratory: Laboratory, methods: Sequence[str]) -> bool:
@@ -209,6 +267,7 @@ def _protocol(laboratory: Laboratory, plan: Plan, procedure: Simulated) -> Proto
         shared=laboratory.shared.words,
         disjoint=laboratory.shared.what == "nothing",
         simulated=procedure,
+        keep_ratio=plan.keep_ratio,
     )
 
 

@@ -64,6 +64,8 @@ class MethodRow:
     ``against`` holds its tests: not dropping (``none``), DropEdge tuned (``dropedge``) and DropEdge at the same budget
     (``budget``). ``trial`` is the number of the chosen trial, and ``unconverged`` counts the runs whose validation loss
     was still falling at the end. Rows of version 0.1 have one test instead, in ``honest``, and no ``evidence``.
+    A method that cannot keep so few edges as a fixed budget asks for is out of reach: its row has only the
+    ``least_share`` that it could keep.
     """
 
     dataset: str
@@ -81,6 +83,7 @@ class MethodRow:
     settings: Mapping[str, object] = field(default_factory=dict)
     convergence: Convergence | None = None
     by_keep_prob: Sequence[KeepProbPoint] = ()
+    least_share: Share | None = None
 
     @property
     def tests(self) -> dict[str, Against]:
@@ -91,7 +94,7 @@ class MethodRow:
 
 
 # Members of a row that older versions did not write: left out where they say nothing.
-YOUNGER = ("against", "evidence", "measure", "trial", "unconverged")
+YOUNGER = ("against", "evidence", "measure", "trial", "unconverged", "least_share")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,7 @@ class Protocol:
 
     ``shared`` says what choosing and judging have in common, ``disjoint`` whether that is nothing, and ``judge_splits``
     how many different splits the replicates have. ``simulated``: the whole procedure without any effect.
+    ``keep_ratio``: the share of the edges that every method which drops keeps, where it was fixed.
     """
 
     trials: Count
@@ -110,6 +114,7 @@ class Protocol:
     shared: str
     disjoint: bool
     simulated: Simulated | None = None
+    keep_ratio: Share | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +251,8 @@ def as_document(results: Results) -> dict[str, object]:
     front = {"advice": plain(results.advice), "protocol": plain(results.protocol), "data": plain(results.data)}
     if front["advice"] and not front["advice"]["reached"]:
         del front["advice"]["reached"]
+    if front["protocol"] and front["protocol"]["keep_ratio"] is None:
+        del front["protocol"]["keep_ratio"]
     return {name: part for name, part in front.items() if part} | {"compare": rows, "run": plain(results.run)}
 
 

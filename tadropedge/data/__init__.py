@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.checks import check_path, check_seed, name_or_path
+from tadropedge.data.conditions import Conditions, conditioned
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
@@ -34,6 +35,7 @@ from tadropedge.registry import DATASETS
 
 __all__ = [
     "DATASETS",
+    "Conditions",
     "Dataset",
     "Given",
     "OfSizes",
@@ -42,6 +44,7 @@ __all__ = [
     "Split",
     "as_dataset",
     "bayes_accuracy",
+    "conditioned",
     "load_clusters",
     "load_dataset",
     "load_file",

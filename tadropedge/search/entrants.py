@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
+from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
-from tadropedge.search.space import Space, Spaces, space_for, trial
+from tadropedge.search import automatic
+from tadropedge.search.space import Choice, Space, Spaces, Uniform, space_for, trial
 from tadropedge.training.config import Trial
 
 BUDGET = ("keep_prob", "keep_ratio")  # settings that a fixed share replaces
@@ -22,12 +24,18 @@ BACKBONE = ("original", "dropedge")  # of the comparison's own network: not drop
 class Entrant:
     """A method that is tuned, or, with a ``keep_ratio``, a method at this expected share of kept edges.
 
+    With the option ``nested`` the mean over layers is this share: the rates of the first and the last layer lie around
+    it, and not below ``least``. A trial of ``auto`` that does not ``reach`` it is one of a method beside it that does.
+
     >>> Entrant("dropedge", 0.8125).name, Entrant("dropedge", 0.8125).place, Entrant("cdf").place
     ('dropedge at 81.25 %', 'budget/dropedge-0.8125', 'search/cdf')
     """
 
     method: str
     keep_ratio: float | None = None
+    _: KW_ONLY
+    least: float = 0.0
+    reaches: Callable[[Trial], bool] | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -49,28 +57,94 @@ class Entrant:
         space = space_for(spaces, self.method)
         if self.keep_ratio is None:
             return space
-        return Space({name: one for name, one in space.parameters.items() if name not in BUDGET})
+        left = {name: one for name, one in space.parameters.items() if name not in BUDGET}
+        if "keep_last" in left:
+            low, high = max(self.least, 2 * self.keep_ratio - 1), min(1.0, 2 * self.keep_ratio - self.least)
+            left["keep_last"] = Uniform(_short(low), _short(high))
+        return Space(left)
 
     def trial(self, space: Space, seed: int, i: int, split: int) -> Trial:
         """Trial ``i`` on a ``split``; see :func:`tadropedge.search.space.trial`."""
         made = trial(space, seed, i, self.method, split)
-        return made if self.keep_ratio is None else made.but(keep_ratio=self.keep_ratio)
+        if self.keep_ratio is None:
+            return made
+        if not Method.of(self.method).auto:
+            return self._kept(made)
+        every = (self._kept(_of_method(made, name)) for name in easier(made.method))
+        possible = (one for one in every if _holds(space, one) and (self.reaches is None or self.reaches(one)))
+        found = next(possible, None)
+        if found is None:
+            raise TadropedgeError(
+                f"the search space of {self.method} has nothing beside {made.method} that can keep {self.keep_ratio:g} "
+                "of the edges: name the score uniform, or the rule proportional"
+            )
+        return found
+
+    def _kept(self, made: Trial) -> Trial:
+        """A trial with the budget: where rates change with the layer, that of the first makes up for the last."""
+        assert self.keep_ratio is not None
+        if "nested" not in Method.of(made.method).options:
+            return made.but(keep_ratio=self.keep_ratio)
+        last = self.keep_ratio if made.keep_last is None else made.keep_last
+        return made.but(keep_ratio=_short(2 * self.keep_ratio - last), keep_last=last)
 
 
-def references(method: str) -> dict[str, str]:
+def easier(method: str) -> list[str]:
+    """A method, then those beside it that can keep fewer edges: without its options, then with rules that keep any.
+
+    >>> easier("degree-cdf:connected")
+    ['degree-cdf:connected', 'degree-cdf', 'degree-proportional:connected', 'degree-proportional']
+    >>> easier("graphsage+dropsens"), easier("original")
+    (['graphsage+dropsens', 'graphsage+dropedge'], ['dropedge'])
+    """
+    one = Method.of(method)
+    front = "" if one.network is None else f"{one.network}+"
+    if one.strategy is None:
+        return [f"{front}dropedge"]
+    plain, _, options = one.dropping.partition(":")
+    inverse = "inverse-" if one.inverse else ""
+    free = "dropedge" if one.score is None else f"{inverse}{one.score}-{automatic.ANY_BUDGET}"
+    names = [f"{front}{name}{end}" for name in (plain, free) for end in ((f":{options}", "") if options else ("",))]
+    return list(dict.fromkeys(Method.of(name).name for name in names))
+
+
+def _of_method(made: Trial, name: str) -> Trial:
+    """The trial with another method, without the settings that this has no use for."""
+    idle = set(automatic.TUNED) - automatic.used(Method.of(name))
+    told = {key: value for key, value in made.flat().items() if key not in idle}
+    return Trial.of(name, seed=made.seed, split=made.split, **told)
+
+
+def _holds(space: Space, made: Trial) -> bool:
+    """Whether the choices of ``auto`` in a space hold the method of a trial."""
+    told = automatic.told(made)
+    lists = {name: one.values for name, one in space.parameters.items() if isinstance(one, Choice)}
+    return all(told[name] in lists[name] for name in automatic.NAMES if name in told and name in lists)
+
+
+def _short(share: float) -> float:
+    """Twelve digits, so that 2 · 0.35 − 0.6 is 0.1."""
+    return float(f"{share:.12g}")
+
+
+def references(method: str, keep_ratio: float | None = None) -> dict[str, str]:
     """The tuned references that a method is judged against: ``none`` and, if it is adaptive, ``dropedge``.
 
-    A network that chooses its edges itself is judged against the backbone with all edges.
+    A network that chooses its edges itself is judged against the backbone with all edges. Where all that drop keep the
+    same ``keep_ratio``, DropEdge has it, too: it is the reference of kind ``budget``.
 
     >>> references("cdf"), references("dropedge"), references("ptdnet")
     ({'none': 'original', 'dropedge': 'dropedge'}, {'none': 'original'}, {'none': 'original'})
     >>> references("graphsage+cdf"), references("graphsage")
     ({'none': 'graphsage', 'dropedge': 'graphsage+dropedge'}, {})
+    >>> references("cdf", keep_ratio=0.7)
+    {'none': 'original', 'budget': 'dropedge'}
     """
     one = Method.of(method)
     undropped, uniform = _baselines(one)
     judged = {"none": undropped} if one.name != undropped else {}
-    return judged | ({"dropedge": uniform} if one.adaptive and uniform else {})
+    kind = "dropedge" if keep_ratio is None else "budget"
+    return judged | ({kind: uniform} if one.adaptive and uniform else {})
 
 
 def with_references(methods: Iterable[str]) -> list[str]:
@@ -84,13 +158,21 @@ def with_references(methods: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*needed, *(method.name for method in named)]))
 
 
-def budgets(kept_share: Mapping[str, float]) -> dict[str, Entrant]:
+def budgets(kept_share: Mapping[str, float], step: float | None = None) -> dict[str, Entrant]:
     """DropEdge at the kept share of each adaptive method, by method.
+
+    With a ``step`` shares are rounded to its multiples, 0 excluded: methods of nearly equal shares have one reference.
 
     >>> budgets({"cdf": 0.8})["cdf"].name
     'dropedge at 80 %'
+    >>> {method: one.keep_ratio for method, one in budgets({"cdf": 0.812, "cutoff": 0.79}, step=0.05).items()}
+    {'cdf': 0.8, 'cutoff': 0.8}
     """
-    return {method: Entrant(Method.of(method).reference, share) for method, share in kept_share.items()}
+    return {method: Entrant(Method.of(method).reference, _rounded(share, step)) for method, share in kept_share.items()}
+
+
+def _rounded(share: float, step: float | None) -> float:
+    return share if step is None else _short(min(1.0, max(1, round(share / step)) * step))
 
 
 def _baselines(method: Method) -> tuple[str, str | None]:

@@ -4,17 +4,22 @@ Every method, not dropping and DropEdge are searched with the same number of tri
 best mean validation score chooses. Then DropEdge is searched once more at the kept share of each adaptive method, with
 as many trials on the same splits; for ``auto`` only where what it chose is adaptive. Everything chosen is retrained on
 the same fresh seeds and judging splits.
+
+At a fixed budget every method that drops keeps the same share. Then DropEdge tuned is DropEdge at the same budget, and
+is searched once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from tadropedge.errors import TadropedgeError
+from tadropedge.search.budget import Budget
 from tadropedge.search.engine import Table, Train, check_jobs, run_searches
 from tadropedge.search.entrants import Entrant, budgets, references, with_references
 from tadropedge.search.protocol import KeptShare, Settled, adaptive, best, kept_shares, retrained
@@ -24,6 +29,7 @@ from tadropedge.watching import Expected, tell
 
 Array = npt.NDArray[np.float64]
 Report = Callable[[str, int, int], None]  # (phase, trials done, trials in all)
+MET = 1e-6  # a share within this of the budget is the budget
 PHASES = ("search", "search at the same budget", "retraining")
 
 
@@ -56,20 +62,32 @@ class Tuned:
 
 @dataclass(frozen=True, eq=False)
 class Tournament:
-    """What the fair protocol trained: everything ``tuned``, by name, and the name of each reference of each method."""
+    """What the fair protocol trained: everything ``tuned``, by name, and the name of each reference of each method.
+
+    ``out_of_reach``: the methods that cannot keep the share of a fixed budget, with the least that they could keep;
+    they are not trained.
+    """
 
     tuned: Mapping[str, Tuned]
     against: Mapping[str, Mapping[str, str]]  # from a method to its references by kind: none, dropedge, budget
+    out_of_reach: Mapping[str, float] = field(default_factory=dict)
 
 
-def count_trainings(methods: Sequence[str], trials: int, seeds: int, splits: int) -> int:
+def count_trainings(
+    methods: Sequence[str], trials: int, seeds: int, splits: int, *, keep_ratio: float | None = None
+) -> int:
     """How many trainings a comparison takes at most: fewer where adaptive methods have the same kept share.
+
+    With a fixed ``keep_ratio`` DropEdge is tuned once for all of them.
 
     >>> count_trainings(["cdf"], trials=30, seeds=20, splits=3)  # original, dropedge, cdf, dropedge at cdf's budget
     440
+    >>> count_trainings(["cdf"], trials=30, seeds=20, splits=3, keep_ratio=0.7)
+    330
     """
     entrants = with_references(methods)
-    return (len(entrants) + sum(map(adaptive, entrants))) * (trials * splits + seeds)
+    matched = sum(map(adaptive, entrants)) if keep_ratio is None else 0
+    return (len(entrants) + matched) * (trials * splits + seeds)
 
 
 def fair(
@@ -86,6 +104,8 @@ def fair(
     name: str,
     settings: Mapping[str, object],
     batch: int,
+    budget: Budget | None = None,
+    budget_step: float | None = None,
     report: Report = lambda *_: None,
 ) -> Tournament:
     """Run the protocol, or what ``storage`` lacks of it.
@@ -93,10 +113,15 @@ def fair(
     ``space``, ``trials``, ``seed``, ``name`` and ``settings`` are as in ``run_search``; the trainer's splits
     0 … ``choose_splits`` − 1 serve the choice, and ``judge_splits`` has one split for each replicate. Studies are
     called ``NAME/search/METHOD``, ``NAME/budget/METHOD-SHARE`` and ``NAME/judged/…/trial-I``.
+
+    With a ``budget`` every method that drops keeps its share, and ``space`` is the budget's. Without one, DropEdge is
+    matched to each method's own share, rounded to multiples of ``budget_step`` where that is given.
     """
-    names = with_references(methods)
-    check_jobs(count_trainings(methods, trials, len(judge_splits), choose_splits))
-    matching = sum(map(adaptive, names))
+    skipped = {} if budget is None else budget.out_of_reach
+    ratio = None if budget is None else budget.keep_ratio
+    names = [name for name in with_references(methods) if name not in skipped]
+    check_jobs(count_trainings(methods, trials, len(judge_splits), choose_splits, keep_ratio=ratio))
+    matching = sum(map(adaptive, names)) if budget is None else 0
     searched = [len(names) * trials * choose_splits, matching * trials * choose_splits]
     tell(Expected(dict(zip(PHASES, [*searched, (len(names) + matching) * len(judge_splits)], strict=True))))
     with opened(storage) as base:
@@ -104,37 +129,43 @@ def fair(
             run_searches, train, space, trials=trials, seed=seed, storage=base,
             splits=choose_splits, name=name, settings=settings, batch=batch,
         )  # fmt: skip
-        own = [Entrant(method) for method in names]
-        tables = search(entrants=own, progress=partial(report, PHASES[0]))
-        shares = kept_shares(kept_share, {one.name: _chosen(tables, one).trial for one in own})
-        same = budgets(shares)
-        matched = list(dict.fromkeys(same.values()))
-        at_budget = search(entrants=matched, progress=partial(report, PHASES[1])) if matched else []
+        own = {method: Entrant(method) if budget is None else budget.entrant(method) for method in names}
+        tables = search(entrants=list(own.values()), progress=partial(report, PHASES[0]))
+        shares = kept_shares(kept_share, {method: _chosen(tables, one).trial for method, one in own.items()})
+        _check_kept(shares, budget)
+        same = budgets(shares, budget_step) if budget is None else {}
+        matched = {one.name: one for one in same.values()}
+        at_budget = search(entrants=list(matched.values()), progress=partial(report, PHASES[1])) if matched else []
         tables = [{**one, **two} for one, two in zip(tables, at_budget or [{}] * choose_splits, strict=True)]
-        settled = {one.name: _settled(tables, one, space) for one in (*own, *matched)}
+        everybody = own | matched
+        settled = {called: _settled(tables, one, space) for called, one in everybody.items()}
         (runs,) = retrained(
             train, [settled], judge_splits, seed, base,
             name=name, settings=settings, batch=batch, progress=partial(report, PHASES[2]),
         )  # fmt: skip
-    shares |= {one.name: one.keep_ratio for one in matched if one.keep_ratio is not None}
+    shares |= {called: one.keep_ratio for called, one in everybody.items() if one.keep_ratio is not None}
     tuned = {
-        one.name: Tuned(
+        called: Tuned(
             one,
             searched=[table[one.name] for table in tables],
             chosen=_chosen(tables, one),
-            kept_share=shares.get(one.name),
-            runs=runs[one.name],
+            kept_share=shares.get(called),
+            runs=runs[called],
         )
-        for one in (*own, *matched)
+        for called, one in everybody.items()
     }
-    against = {method: references(method) for method in names}
-    return Tournament(
-        tuned,
-        {
-            method: kinds | ({"budget": same[method].name} if method in same else {})
-            for method, kinds in against.items()
-        },
-    )
+    against = {
+        method: references(method, ratio) | ({"budget": same[method].name} if method in same else {})
+        for method in names
+    }
+    return Tournament(tuned, against, skipped)
+
+
+def _check_kept(shares: Mapping[str, float], budget: Budget | None) -> None:
+    """Nothing may be judged at another budget than the fixed one."""
+    for method, share in shares.items() if budget is not None else ():
+        if budget is not None and abs(share - budget.keep_ratio) > MET:
+            raise TadropedgeError(f"{method} keeps {share:g} of the edges, not keep_ratio={budget.keep_ratio:g}")
 
 
 def _chosen(tables: Sequence[Table], entrant: Entrant) -> Finished:
