@@ -35,6 +35,10 @@ EXAMPLES = {
         "tadropedge methods",
         "tadropedge methods --plugin my_scores",
     ),
+    "datasets": (
+        "tadropedge datasets",
+        "tadropedge datasets --data-root data --json",
+    ),
     "report": ("tadropedge report cora-gcn",),
     "recover": ("tadropedge recover cora-gcn/study.db",),
     "reproduce": (
