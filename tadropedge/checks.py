@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 LARGEST = 2**63 - 1  # of a whole number, which arrays hold in 64 bits
 OGB = "ogbn-"  # the names of sets of the Open Graph Benchmark begin with it
+PYG = "pyg:"  # and those of PyTorch Geometric with this: pyg:Amazon/Photo
 LONGEST_PATH, LONGEST_PART = 4096, 255  # bytes, of file systems
 
 
@@ -385,7 +386,8 @@ def check_path(name: str, value: object) -> Path:
 def name_or_path(kind: str, name: object, names: Iterable[str]) -> str | Path:
     """One of ``names`` in small letters, or the path of a file: what has a folder or a suffix, or is there.
 
-    A set of OGB, such as ``ogbn-arxiv``, is a path, too: that of a folder to be found below the data.
+    A set of OGB, such as ``ogbn-arxiv``, is a path, too: that of a folder to be found below the data. One of PyTorch
+    Geometric, such as ``pyg:Amazon/Photo``, is a name, which whoever loads it looks up.
 
     >>> name_or_path("dataset", "Cora", ["cora"]), str(name_or_path("dataset", "my/graph", ["cora"]))
     ('cora', 'my/graph')
@@ -394,6 +396,8 @@ def name_or_path(kind: str, name: object, names: Iterable[str]) -> str | Path:
     tadropedge.errors.TadropedgeError: unknown dataset 'coar'; choose from cora (did you mean 'cora'?)
     """
     table, path = {each: each for each in names}, check_path(kind, name)
+    if isinstance(name, str) and name.startswith(PYG):
+        return name
     if not isinstance(name, str) or path.suffix or path.name != name or path.exists() or name.startswith(OGB):
         return table[name.lower()] if isinstance(name, str) and name.lower() in table else path
     return lookup(kind, name.lower(), table)

@@ -14,6 +14,7 @@ import typer
 
 from tadropedge import __version__
 from tadropedge.cli.compare import compare_command
+from tadropedge.cli.datasets import datasets_command
 from tadropedge.cli.doctor import doctor_command
 from tadropedge.cli.examples import epilog, first_sentence
 from tadropedge.cli.flags import naming_flags
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},  # where the terminal is that wide
 )
 COMMANDS = (
-    compare_command, train_command, predict_command, weights_command, sparsify_command, methods_command,
+    compare_command, train_command, predict_command, weights_command, sparsify_command, methods_command, datasets_command,
     regimes_command, report_command, recover_command, reproduce_command, doctor_command,
 )  # fmt: skip
 for command in COMMANDS:

@@ -35,6 +35,10 @@ EXAMPLES = {
         "tadropedge methods",
         "tadropedge methods --plugin my_scores",
     ),
+    "datasets": (
+        "tadropedge datasets",
+        "tadropedge datasets --data-root data --json",
+    ),
     "regimes": (
         "tadropedge regimes --preset quick --out regimes",
         "tadropedge regimes --preset full --device cuda --plan",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.checks import check_integer, check_number, name_or_path, settle
+from tadropedge.checks import PYG, check_integer, check_number, name_or_path, settle
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.registry import DATASETS, MEASURES, NETWORKS
 
@@ -26,7 +26,8 @@ METHODS = (
     "tadropedge methods lists them"
 )
 GRAPH_FILES = (
-    "your own file: an edge list (csv, tsv, txt, also .gz), .npz, .pt, .mtx, .graphml, .gml, or a folder of OGB"
+    "pyg:CLASS/NAME (tadropedge datasets lists them), or your own file: an edge list (csv, tsv, txt, also .gz), .npz, "
+    ".pt, .mtx, .graphml, .gml, or a folder of OGB"
 )
 COLUMN = "a column of your own file as the score 'column': its name, or its number from 3 on in a file without header"
 
@@ -241,7 +242,7 @@ def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]
 
 def check_own_column(column: str | None, dataset: str) -> None:
     """Refuse ``--score-column`` for a dataset that is no file."""
-    if column is not None and dataset in DATASETS:
+    if column is not None and (dataset in DATASETS or dataset.startswith(PYG)):
         raise TadropedgeError(
             f"--score-column names a column of your own file, and {dataset} is a dataset without any, got {column!r}"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from tadropedge.checks import check_path, name_or_path
+from tadropedge.checks import PYG, check_path, name_or_path
 from tadropedge.cli.options import (
     DATA,
     Device_,
@@ -79,7 +79,7 @@ def predict_command(
     place = chosen_device(device)
     loaded = _loaded(folder, model)
     options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise)}
-    if isinstance(source, Path):
+    if isinstance(source, Path) or source.startswith(PYG):
         options["per_class"] = 1  # nothing is trained, so few labels are enough
     given = {name: value for name, value in options.items() if value is not None}
     found = predict(loaded, load_dataset(source, data_root, seed=seed, **given).to(place))

@@ -58,7 +58,7 @@ def data_card(dataset: Dataset, measure: str = "accuracy") -> DataCard:
         mean_degree=2 * graph.num_edges / graph.num_nodes,
         median_degree=float(degrees[[middle, -middle - 1]].mean()),
         largest_degree=int(degrees[-1]),
-        homophily=_homophily(dataset) if dataset.level == "node" else None,
+        homophily=dataset.homophily,
         classes=dataset.num_classes,
         features=dataset.num_features,
         samples=dataset.labels.shape[0] if dataset.level == "graph" else None,
@@ -66,9 +66,3 @@ def data_card(dataset: Dataset, measure: str = "accuracy") -> DataCard:
         splits=dataset.way.words,
         measure=measure,
     )
-
-
-def _homophily(dataset: Dataset) -> float | None:
-    ends = dataset.labels[dataset.graph.pairs]  # [2, M]
-    known = (ends >= 0).all(dim=0)
-    return int((ends[0] == ends[1])[known].sum()) / int(known.sum()) if bool(known.any()) else None

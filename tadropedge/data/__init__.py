@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tadropedge.checks import check_path, check_seed, name_or_path
+from tadropedge.checks import PYG, check_path, check_seed, name_or_path
 from tadropedge.data.conditions import Conditions, conditioned
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.objects import TAKEN, object_dataset
 from tadropedge.data.planetoid import data_root, load_planetoid
+from tadropedge.data.pyg_files import load_pyg, pyg_name
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.splits import (
     Given,
@@ -66,7 +68,10 @@ def load_dataset(
     split_sizes: tuple[int, int, int] | None = None,
     **options: Any,
 ) -> Dataset:
-    """Load a dataset by name (one of ``DATASETS``), or a user's own by the path of its file.
+    """Load a dataset by name (one of ``DATASETS``, or ``pyg:CLASS/NAME`` of PyTorch Geometric), or a file by its path.
+
+    A path that is not here is looked for below ``root``, too. Of ``pyg:`` names the raw files are read, in PyTorch
+    Geometric's own folders below ``root``; nothing is downloaded for them, and nothing is unpickled.
 
     ``root`` is the folder with downloaded files, ``split`` the kind of split (``None`` for the default), ``options``
     whatever else the loader takes; ``per_class`` asks for a random split. ``split_sizes`` (train, val, test) draws one
@@ -82,7 +87,7 @@ source-localization, karate, clusters (did you mean 'karate'?)
     known = found_data("dataset", name, root)
     seed = check_seed(seed)  # also where the dataset has no use for it
     root = None if root is None else check_path("root", root)
-    loader = DATASETS[known] if isinstance(known, str) else partial(load_file, known)
+    loader = _loader(known)
     sizes = None if split_sizes is None else OfSizes(*check_sizes("split_sizes", split_sizes), seed=seed)
     if sizes is not None and (split is not None or "per_class" in options):
         other = "per_class" if split is None else f"split={split!r}"
@@ -104,11 +109,26 @@ source-localization, karate, clusters (did you mean 'karate'?)
 
 
 def found_data(kind: str, name: str | Path, root: str | Path | None) -> str | Path:
-    """One of ``DATASETS``, or the path of a file or folder: a set of OGB is looked for below the data's folder."""
+    """One of ``DATASETS``, ``pyg:CLASS/NAME``, or the path of a file or folder.
+
+    What is not here is looked for below the data's folder: sets of OGB by their names, files by their relative paths.
+    """
     known = name_or_path(kind, name, DATASETS)
-    if isinstance(known, Path) and known.name.startswith(PREFIX) and known.name == str(known) and not known.exists():
-        return ogb_folder(known.name, data_root(root))
-    return known
+    if isinstance(known, str):
+        return pyg_name(known) if known.startswith(PYG) else known
+    if known.is_absolute() or known.exists():
+        return known
+    top = data_root(root)
+    if known.name.startswith(PREFIX) and known.name == str(known):
+        return ogb_folder(known.name, top)
+    return below if (below := top / known).exists() else known
+
+
+def _loader(known: str | Path) -> Callable[..., Dataset]:
+    """What loads the dataset of a name or a path that was found."""
+    if isinstance(known, Path):
+        return partial(load_file, known)
+    return partial(load_pyg, known) if known.startswith(PYG) else DATASETS[known]
 
 
 def loader_options() -> set[str]:

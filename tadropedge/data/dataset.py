@@ -103,6 +103,18 @@ class Dataset:
         return self.features.shape[-1]
 
     @property
+    def homophily(self) -> float | None:
+        """The share of edges whose ends have the same label, among those whose ends both have one.
+
+        ``None`` where there is no such edge, or nodes have no labels.
+        """
+        if self.level != "node":
+            return None
+        ends = self.labels[self.graph.pairs]  # [2, M]
+        known = (ends >= 0).all(dim=0)
+        return int((ends[0] == ends[1])[known].sum()) / int(known.sum()) if bool(known.any()) else None
+
+    @property
     def backbone(self) -> str:
         """The backbone this dataset needs: ``"gcn"`` for nodes, ``"gcnn"`` for signals on the graph."""
         return "gcn" if self.level == "node" else "gcnn"

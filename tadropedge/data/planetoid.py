@@ -26,6 +26,7 @@ from tadropedge.checks import check_flag, check_integer, check_path
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
+from tadropedge.data.pyg_sets import SETS, located
 from tadropedge.data.splits import OfSizes, PerClass, Split, way_of
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import existing, read_bytes
@@ -122,7 +123,10 @@ def citation_files(name: str, root: str | Path | None = None) -> list[Path]:
 
 
 def _paths(name: str, root: str | Path | None) -> dict[str, Path]:
-    raw = data_root(root) / "planetoid" / name / "raw"
+    top = data_root(root)
+    raw = top / "planetoid" / name / "raw"
+    if not raw.is_dir() and (found := located(SETS[f"Planetoid/{name}"], top)) is not None:
+        raw = found.parent  # in another folder that somebody's PyTorch Geometric filled
     return {file: raw / f"ind.{name.lower()}.{file}" for file in FILES}
 
 
