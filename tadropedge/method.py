@@ -104,7 +104,7 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
         network = NETWORKS[front]
         if (found.auto or found.strategy is not None) and not network.drops:
             raise TadropedgeError(
-                f"{front} chooses its edges itself and cannot be combined with edge dropping: {name!r}"
+                f"{front} {network.because} and cannot be combined with edge dropping: {name!r}"
             )
         return replace(found, name=f"{front}+{found.name}", network=front)
 

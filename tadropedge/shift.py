@@ -127,6 +127,7 @@ def shift_operator(
     ``first-order``           I + D^-1/2 A D^-1/2
     ``gcn-residual``          I + D̃^-1/2 (A + I) D̃^-1/2
     ``random-walk``           D̃^-1 (A + I)
+    ``neighbour-mean``        D^-1 A
     ``adjacency``             A
     ``spectral``              A / λ_max(A)
     ``laplacian``             D − A
@@ -292,10 +293,20 @@ def _first_order(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
 
 def _random_walk(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
     inverse = _degrees(kept, pattern, 1.0).reciprocal()
+    return _rows_scaled(kept, pattern, inverse), inverse
+
+
+def _neighbour_mean(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
+    inverse = _safe_power(_degrees(kept, pattern, 0.0), -1.0)
+    return _rows_scaled(kept, pattern, inverse), torch.zeros_like(inverse)
+
+
+def _rows_scaled(kept: Tensor, pattern: Pattern, scale: Tensor) -> Tensor:
+    """scale_i · kept_ij, one value per direction."""
     low, high = pattern.pairs
     rows = torch.cat((low, high))
     both = kept if kept.shape[-1] == 2 * pattern.num_pairs else torch.cat((kept, kept), dim=-1)
-    return inverse.index_select(-1, rows) * both, inverse
+    return scale.index_select(-1, rows) * both
 
 
 def _adjacency(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
@@ -326,6 +337,7 @@ NORMALIZATIONS: dict[str, Normalization] = {
     "first-order": _first_order,
     "gcn-residual": _gcn_residual,
     "random-walk": _random_walk,
+    "neighbour-mean": _neighbour_mean,
     "adjacency": _adjacency,
     "spectral": _spectral,
     "laplacian": _laplacian,

@@ -144,7 +144,7 @@ def masked_adjacency(graph, keep):
 
 
 def shift(A, normalization):
-    """The eight formulas, as they are printed."""
+    """The nine formulas, as they are printed."""
     identity = torch.eye(len(A), dtype=A.dtype)
     D, loops = A.sum(1), A.sum(1) + 1
     root = torch.where(D > 0, D, torch.inf) ** -0.5
@@ -155,6 +155,7 @@ def shift(A, normalization):
         "first-order": lambda: identity + scaled,
         "gcn-residual": lambda: identity + gcn,
         "random-walk": lambda: (A + identity) / loops[:, None],
+        "neighbour-mean": lambda: root[:, None] ** 2 * A,
         "adjacency": lambda: A,
         "spectral": lambda: A / torch.linalg.eigvalsh(A)[-1] if A.any() else A,
         "laplacian": lambda: torch.diag(D) - A,

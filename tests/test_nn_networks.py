@@ -24,6 +24,36 @@ class TestIncepGCN(NetworkContract):
     other = BACKBONE
 
 
+class TestResGCN(NetworkContract):
+    name = "resgcn"
+    layers = 4
+    other = BACKBONE
+
+
+class TestGCNII(NetworkContract):
+    name = "gcnii"
+    layers = 3
+    other = {"normalization": "random-walk", "alpha": 0.4, "theta": 1.5}
+
+
+class TestAPPNP(NetworkContract):
+    name = "appnp"
+    layers = 3
+    other = {"normalization": "random-walk", "alpha": 0.4}
+
+
+class TestSAGE(NetworkContract):
+    name = "sage"
+    layers = 3
+    other = {"batch_norm": True}
+
+
+class TestMLP(NetworkContract):
+    name = "mlp"
+    layers = 3
+    other = {"batch_norm": True}
+
+
 class TestFilterNetwork(NetworkContract):
     name = "gcnn"
     small = {"order": 3}

@@ -31,6 +31,11 @@ class TestRandomWalk(NormalizationContract):
     alone = 1
 
 
+class TestNeighbourMean(NormalizationContract):
+    name = "neighbour-mean"
+    symmetric = False
+
+
 class TestAdjacency(NormalizationContract):
     name = "adjacency"
 

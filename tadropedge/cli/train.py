@@ -29,7 +29,8 @@ from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Safe, tell
 
 NORMALIZATIONS = (  # written out, because those of shift.py load torch
-    "gcn", "first-order", "gcn-residual", "random-walk", "adjacency", "spectral", "laplacian", "normalized-laplacian",
+    "gcn", "first-order", "gcn-residual", "random-walk", "neighbour-mean", "adjacency", "spectral", "laplacian",
+    "normalized-laplacian",
 )  # fmt: skip
 
 

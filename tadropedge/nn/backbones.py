@@ -44,12 +44,14 @@ class GCN(Network):
     space = {**DEFAULT_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
     weighs = True
     joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
+    fixed: ClassVar[Mapping[str, Value]] = {}  # settings of these that a kind of it decides itself
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.layers = self.convolutions(problem.sizes, problem.settings[0])
         self.numbers = {layer.name: place for place, layer in enumerate(self.layers)}
-        self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
+        names = [str({**one, **self.fixed}["normalization"]) for one in problem.settings]
+        self.operators = Operators(problem.graph, names)
         self.recordable = self.operators.recordable
 
     def expect(self, shares: Sequence[float]) -> None:
@@ -70,6 +72,7 @@ class GCN(Network):
             ends = [("output", sizes.num_features, sizes.num_classes)]
         shapes = [("input", sizes.num_features, width)] if depth > 1 else []
         shapes += [(name, width, width) for name in cls.hidden_names(depth)]
+        settings = {**settings, **cls.fixed}
         own, norm = bool(settings["self_weight"]), bool(settings["batch_norm"])
         return [
             GraphConvolution(*shape, activate=shape[0] != "output", self_weight=own, batch_norm=norm)

@@ -44,8 +44,17 @@ class Joined:
         return total
 
 
+@dataclass(frozen=True)
+class Identity:
+    """``S = I``: a layer that sees no edges."""
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """A copy of ``x``: the end of a layer changes what it is given, and a kept product must stay as it is."""
+        return x.clone()
+
+
 Features = Tensor | Sparse | KeptProducts | Joined
-Operator = Sparse | Tensor  # a dense ``[T, N, N]`` is the better choice for small graphs
+Operator = Sparse | Tensor | Identity  # a dense ``[T, N, N]`` is the better choice for small graphs
 
 
 def aligned_product(x: Features, weight: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, ClassVar
 
 import torch
@@ -34,7 +35,7 @@ COPIES = 14  # activations, gradients and temporaries of one layer that live at 
 
 @dataclass(frozen=True)
 class Setting:
-    """An option of a network: a name from ``choices``, true or false, or a number of at least ``least``.
+    """An option of a network: a name from ``choices``, true or false, or a number from ``least`` to ``most``.
 
     >>> Setting(5, least=1).check("samples", 0)
     Traceback (most recent call last):
@@ -44,17 +45,22 @@ class Setting:
     default: Value
     least: int = 0
     choices: Mapping[str, Any] | None = None
+    most: float = inf  # of a number with a fraction
 
     def check(self, name: str, value: object) -> None:
-        """Refuse a value of the wrong type, or one that is too small."""
+        """Refuse a value of the wrong type, or one that is too small or too large."""
         if self.choices is not None:
             lookup(name, value, self.choices)
         elif isinstance(self.default, bool):
             check_flag(name, value)
         elif isinstance(self.default, int):
             check_integer(name, value, least=self.least)
-        elif type(value) not in (int, float) or not self.least <= (as_number(value) or 0.0) < float("inf"):
-            raise TadropedgeError(f"{name} must be a number of at least {self.least}, got {show(value, typed=False)}")
+        elif type(value) not in (int, float) or not self._holds(as_number(value) or 0.0):
+            wanted = f"of at least {self.least}" if self.most == inf else f"from {self.least} to {self.most:g}"
+            raise TadropedgeError(f"{name} must be a number {wanted}, got {show(value, typed=False)}")
+
+    def _holds(self, number: float) -> bool:
+        return self.least <= number <= self.most and number < inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +158,10 @@ class Network:
 
     A class declares ``settings``, its own options; ``shared``, those that must be equal for all trials of a batch;
     ``space``, the default search space; ``level``, the kind of task; ``batch_size``, that of its mini-batches (None:
-    the whole training set); ``drops``, whether edges can be dropped while it learns; ``weighs``, whether it multiplies
-    by ``factors`` of the step where there are any (else it sees only which edges exist, and the option ``unbiased`` is
-    refused); and ``sampled``, whether its training logits are only valid at the nodes of the step.
+    the whole training set); ``drops``, whether edges can be dropped while it learns, and ``because``, the reason where
+    they cannot; ``weighs``, whether it multiplies by ``factors`` of the step where there are any (else it sees only
+    which edges exist, and the option ``unbiased`` is refused); and ``sampled``, whether its training logits are only
+    valid at the nodes of the step.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
@@ -164,6 +171,7 @@ class Network:
     least_layers: ClassVar[int] = 1
     batch_size: ClassVar[int | None] = None
     drops: ClassVar[bool] = True
+    because: ClassVar[str] = "chooses its edges itself"
     weighs: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
     recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host

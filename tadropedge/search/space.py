@@ -177,8 +177,8 @@ class Space:
         Traceback (most recent call last):
         tadropedge.errors.TadropedgeError: unknown parameter of a search space 'dropuot'; choose from \
 learning_rate, weight_decay, dropout, keep_prob, keep_ratio, gamma, sensitivity, keep_last, batch_size, score, rule, \
-inverse, option, hidden, sparsity, nuclear, samples, inductive, variance, normalization, order, self_weight, \
-batch_norm (did you mean 'dropout'?)
+inverse, option, hidden, sparsity, nuclear, samples, inductive, variance, normalization, order, batch_norm, alpha, \
+theta, self_weight (did you mean 'dropout'?)
         """
         return cls({name: _parameter(name, entry) for name, entry in check_table("table", table).items()})
 
