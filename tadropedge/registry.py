@@ -133,6 +133,7 @@ NETWORKS: Registry[type[Network]] = Registry(
         "gcn": "tadropedge.nn.backbones:GCN",
         "jknet": "tadropedge.nn.backbones:JKNet",
         "incepgcn": "tadropedge.nn.backbones:IncepGCN",
+        "gat": "tadropedge.nn.gat:GAT",
         "gcnn": "tadropedge.nn.filters:FilterNetwork",
         "graphsage": "tadropedge.nn.graphsage:GraphSAGE",
         "fastgcn": "tadropedge.nn.fastgcn:FastGCN",

@@ -24,6 +24,13 @@ class TestIncepGCN(NetworkContract):
     other = BACKBONE
 
 
+class TestGAT(NetworkContract):
+    name = "gat"
+    layers = 3
+    small = {"heads": 2}
+    other = {"heads": 4, "negative_slope": 0.5, "attention_dropout": 0.4}
+
+
 class TestFilterNetwork(NetworkContract):
     name = "gcnn"
     small = {"order": 3}
