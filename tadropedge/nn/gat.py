@@ -6,8 +6,8 @@ A layer has K heads. With ``z = h W`` of one head, and two vectors ``a``::
     α_ij  = softmax of e_ij over the kept neighbours j of i and i itself
     out_i = Σ_j α_ij z_j + b
 
-The heads of a hidden layer stand side by side, followed by ELU and dropout; the output layer has one. A dropped edge has
-weight 0 in both directions, and a node without kept edges attends to itself alone.
+The heads of a hidden layer stand side by side, followed by ELU and dropout; the output layer has one. A dropped edge
+has weight 0 in both directions, and a node without kept edges attends to itself alone.
 
 With the option ``unbiased``, attention is that of the whole graph and α of a kept edge is divided by its keep
 probability, so the expected sum over neighbours is the one of the whole graph: ``E[α'_ij] = α_ij``.
@@ -60,15 +60,14 @@ class GraphAttention:
         """``z``, ``[T, N, heads, width]``."""
         weight = state[f"{self.name}.weight"]
         narrow = weight.shape[-1] % ALIGNED != 0 and not isinstance(x, KeptProducts)  # which know weights by identity
-        z = aligned_product(x, weight) if narrow else x @ weight
+        z: Tensor = aligned_product(x, weight) if narrow else x @ weight
         return z.unflatten(-1, (self.heads, self.width))
 
-    def scores(self, state: Parameters, z: Tensor, entries: Entries, slope: Tensor) -> Tensor:
-        """``e_ij`` of every entry, ``[T, E, heads]``; ``slope [T]`` is that of LeakyReLU below 0."""
+    def scores(self, state: Parameters, z: Tensor, entries: Entries, slope: float) -> Tensor:
+        """``e_ij`` of every entry, ``[T, E, heads]``; ``slope`` is that of LeakyReLU below 0."""
         # Sums, not products with one column: their rounding would depend on the number of trials.
         target, source = ((z * state[f"{self.name}.{end}"][:, None]).sum(dim=-1) for end in ("target", "source"))
-        both = entries.at_rows(target) + entries.at_cols(source)
-        return torch.where(both > 0, both, both * slope[:, None, None])
+        return torch.nn.functional.leaky_relu(entries.at_rows(target) + entries.at_cols(source), slope)
 
     def mixed(self, state: Parameters, z: Tensor, attention: Tensor, entries: Entries) -> Tensor:
         """``Σ_j α_ij z_j + b``, ``[T, N, heads · width]``; one head after the other, since each holds E · width."""
@@ -79,7 +78,7 @@ class GraphAttention:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The entries that nodes attend to, a mask ``[T, E]``, and what attention is then multiplied by; None: all, by 1."""
+    """The entries that nodes attend to, a mask ``[T, E]``, and what α is then multiplied by; None: all of them, by 1."""
 
     mask: Tensor | None = None
     factors: Tensor | None = None
@@ -97,7 +96,7 @@ class GAT(Network):
         "negative_slope": Setting(0.2),
         "attention_dropout": Setting(0.0),
     }
-    shared = ("heads",)
+    shared = ("heads", "negative_slope")
     space = {
         **{name: entry for name, entry in DEFAULT_SPACE.items() if name != "normalization"},
         "attention_dropout": [0.0, 0.3, 0.6],
@@ -107,7 +106,7 @@ class GAT(Network):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.layers = self.attentions(problem.sizes, problem.settings[0])
-        self.slope = problem.column("negative_slope").to(torch.float32)
+        self.slope = float(problem.settings[0]["negative_slope"])
         rates = problem.column("attention_dropout").to(torch.float32)
         self.rates = rates if any(one["attention_dropout"] for one in problem.settings) else None
         self._attention_noise: Noise | None = None
@@ -178,10 +177,7 @@ class GAT(Network):
     def attention(self, state: Parameters, layer: GraphAttention, z: Tensor, seen: Seen) -> Tensor:
         """``α_ij`` of every entry, ``[T, E, heads]``, exactly 0 where it is not seen."""
         entries = self.problem.entries
-        scores = layer.scores(state, z, entries, self.slope)
-        if seen.mask is not None:
-            scores = torch.where(seen.mask[..., None], scores, -torch.inf)
-        attention = softmax_of_rows(entries, scores)
+        attention = softmax_of_rows(entries, layer.scores(state, z, entries, self.slope), seen.mask)
         return attention if seen.factors is None else attention * seen.factors[..., None]
 
     def _seen(self, keep: Tensor | None, factors: Tensor | None, inside: Tensor | None) -> Seen:
@@ -215,15 +211,19 @@ def elu(h: Tensor) -> Tensor:
     return torch.where(h > 0, h, h.clamp_max(0).expm1())
 
 
-def softmax_of_rows(entries: Entries, scores: Tensor) -> Tensor:
-    """The softmax of ``scores [T, E, K]`` over the entries of each row; some entry of each row must be finite.
+def softmax_of_rows(entries: Entries, scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The softmax of ``scores [T, E, K]`` over those entries of each row that are in ``mask [T, E]``; elsewhere 0.
+
+    Some entry of each row must be in the mask.
 
     >>> from tadropedge import Graph
     >>> entries = Entries(Graph.from_edge_index(torch.tensor([[0], [1]]), num_nodes=3))
-    >>> softmax_of_rows(entries, torch.tensor([0.0, 0.0, -torch.inf, 5.0, 7.0])[None, :, None])[0, :, 0].tolist()
-    [0.5, 0.5, 0.0, 1.0, 1.0]
+    >>> softmax_of_rows(entries, torch.zeros(1, 5, 1))[0, :, 0].tolist()
+    [0.5, 0.5, 0.5, 0.5, 1.0]
+    >>> softmax_of_rows(entries, torch.zeros(1, 5, 1), ~entries.edge[None])[0, :, 0].tolist()
+    [1.0, 0.0, 0.0, 1.0, 1.0]
     """
-    soft: Tensor = _Softmax.apply(scores, entries)  # type: ignore[no-untyped-call]
+    soft: Tensor = _Softmax.apply(scores, entries, mask)  # type: ignore[no-untyped-call]
     return soft
 
 
@@ -231,10 +231,12 @@ class _Softmax(torch.autograd.Function):
     """``α = e^s / Σ e^s`` row by row, with the gradient ``α (g − Σ α g)``; only α is kept for it."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, entries: Entries) -> Tensor:
-        scores = scores.contiguous()
+    def forward(ctx: Any, scores: Tensor, entries: Entries, mask: Tensor | None) -> Tensor:
+        if mask is not None:
+            scores = scores.masked_fill(~mask[..., None], -torch.inf)
         ends = entries.places.crow.to(torch.int64).expand(len(scores), -1)
-        top = torch.segment_reduce(scores, "max", offsets=ends.contiguous(), axis=1, unsafe=True)
+        # Without checks, for which values would be read on the host.
+        top = torch.segment_reduce(scores.contiguous(), "max", offsets=ends.contiguous(), axis=1, unsafe=True)
         powers = (scores - top.index_select(1, entries.row)).exp_()
         attention = powers.div_(_sums(entries, powers))
         ctx.save_for_backward(attention)
@@ -242,10 +244,10 @@ class _Softmax(torch.autograd.Function):
         return attention
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (attention,) = ctx.saved_tensors
         slope = attention * gradient
-        return slope - attention * _sums(ctx.entries, slope), None
+        return slope - attention * _sums(ctx.entries, slope), None, None
 
 
 def _sums(entries: Entries, values: Tensor) -> Tensor:
