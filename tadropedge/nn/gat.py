@@ -60,8 +60,8 @@ class GraphAttention:
         """``z``, ``[T, N, heads, width]``."""
         weight = state[f"{self.name}.weight"]
         narrow = weight.shape[-1] % ALIGNED != 0 and not isinstance(x, KeptProducts)  # which know weights by identity
-        z: Tensor = aligned_product(x, weight) if narrow else x @ weight
-        return z.unflatten(-1, (self.heads, self.width))
+        z = aligned_product(x, weight) if narrow else x @ weight
+        return z.view(*z.shape[:-1], self.heads, self.width)
 
     def scores(self, state: Parameters, z: Tensor, entries: Entries, slope: float) -> Tensor:
         """``e_ij`` of every entry, ``[T, E, heads]``; ``slope`` is that of LeakyReLU below 0."""
@@ -78,7 +78,7 @@ class GraphAttention:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The entries that nodes attend to, a mask ``[T, E]``, and what α is then multiplied by; None: all of them, by 1."""
+    """The entries that nodes attend to, a mask ``[T, E]``, and what α is multiplied by; None: all of them, by 1."""
 
     mask: Tensor | None = None
     factors: Tensor | None = None

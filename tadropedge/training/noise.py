@@ -32,7 +32,7 @@ class Dropout:
         self.limit = torch.where(rate <= 0, torch.iinfo(torch.int64).max, limit)[:, None]
 
     def at(self, rate: Tensor) -> Dropout:
-        """The same coins with other rates ``[T]``; use other numbers of layers with it, so that they are independent."""
+        """The same coins with other rates ``[T]``; a number of a layer that nobody else uses makes them independent."""
         return Dropout(rate, self.seeds, self.epoch)
 
     def _keys(self, layer: int) -> tuple[Tensor, Tensor]:
