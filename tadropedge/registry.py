@@ -138,6 +138,7 @@ NETWORKS: Registry[type[Network]] = Registry(
         "appnp": "tadropedge.nn.restarts:APPNP",
         "sage": "tadropedge.nn.sage:SAGE",
         "mlp": "tadropedge.nn.mlp:MLP",
+        "gat": "tadropedge.nn.gat:GAT",
         "gcnn": "tadropedge.nn.filters:FilterNetwork",
         "graphsage": "tadropedge.nn.graphsage:GraphSAGE",
         "fastgcn": "tadropedge.nn.fastgcn:FastGCN",

@@ -131,7 +131,7 @@ SHARED = {"weights": SCORED, "sparsify": SCORED, "train": LABORATORY, "compare":
 CASES = [(name, *case) for name in COMMANDS for case in (SHARED[name] | OWN[name]).items()]
 # Nothing can be wrong with these: they are there or not, or take whatever comes.
 FREE = {"--wait", "--json", "--explain", "--figures", "--unweighted", "--header", "--certificate", "--kind"}
-FREE |= {"--per-layer", "--self-weight", "--batch-norm"}
+FREE |= {"--per-layer", "--self-weight", "--batch-norm", "--gradient-norms"}
 
 
 @pytest.fixture(scope="module")

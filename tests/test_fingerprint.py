@@ -419,6 +419,7 @@ SETTINGS = {  # of a laboratory: another value of each; None where it decides no
     "precision": ["high"],
     "measure": ["roc-auc", "macro-f1"],
     "choose_splits": [1, 2],
+    "gradient_norms": None,
     "cache_dir": None,
     "progress": None,
 }
@@ -431,7 +432,8 @@ def test_every_setting_of_a_laboratory_decides():
     changed = [replace(base, **{name: one}) for name, values in SETTINGS.items() for one in values or ()]
     prints = [print_of(one.settings) for one in (base, *changed)]
     assert len(set(prints)) == len(prints)
-    same = [replace(base, cache_dir="here", progress=print), replace(base, q=2), replace(base, fresh_sizes=(2, 2, 2))]
+    same = [replace(base, cache_dir="here", progress=print), replace(base, gradient_norms=True)]
+    same += [replace(base, q=2), replace(base, fresh_sizes=(2, 2, 2))]
     assert {print_of(one.settings) for one in same} == {print_of(base.settings)}
 
 

@@ -54,6 +54,13 @@ class TestMLP(NetworkContract):
     other = {"batch_norm": True}
 
 
+class TestGAT(NetworkContract):
+    name = "gat"
+    layers = 3
+    small = {"heads": 2}
+    other = {"heads": 4, "negative_slope": 0.5, "attention_dropout": 0.4}
+
+
 class TestFilterNetwork(NetworkContract):
     name = "gcnn"
     small = {"order": 3}

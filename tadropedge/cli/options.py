@@ -201,7 +201,7 @@ class LaboratoryOptions:
         named["split_sizes"] = self.sizes
         return {key: value for key, value in named.items() if value is not None}
 
-    def laboratory(self, choose_splits: int | None = None) -> Laboratory:
+    def laboratory(self, choose_splits: int | None = None, gradient_norms: bool = False) -> Laboratory:
         """The dataset on its device, with the network and the measure it needs where none is named."""
         from tadropedge.data import Conditions, conditioned, load_dataset
         from tadropedge.spectrum.plan import LAPLACIANS
@@ -222,6 +222,7 @@ class LaboratoryOptions:
             self.layers,
             self.hidden,
             choose_splits=choose_splits,
+            gradient_norms=gradient_norms,
             **{name: getattr(self, name) for name in settings},
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -28,6 +28,10 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Safe, tell
 
+if TYPE_CHECKING:
+    from tadropedge.training.config import GradientNorms
+
+GRADIENTS = "gradient_norms.csv"
 NORMALIZATIONS = (  # written out, because those of shift.py load torch
     "gcn", "first-order", "gcn-residual", "random-walk", "neighbour-mean", "adjacency", "spectral", "laplacian",
     "normalized-laplacian",
@@ -60,6 +64,9 @@ def train_command(
     batch_size: Annotated[
         int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
     ] = None,
+    gradient_norms: Annotated[
+        bool, Option("--gradient-norms", help="record the gradient norm of every layer; with --out, also as csv")
+    ] = False,
     options: LaboratoryOptions,
     out: Annotated[Path | None, Option(metavar="DIR", help="folder for the best model (default: none)")] = None,
     wait: Wait_ = False,
@@ -77,8 +84,8 @@ def train_command(
         gamma=gamma, keep_last=keep_last, sensitivity=sensitivity, **budget, batch_size=batch_size, seed=options.seed,
         normalization=normalization, self_weight=self_weight or None, batch_norm=batch_norm or None,
     )  # fmt: skip
-    with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, wait=wait):
-        laboratory = options.laboratory()
+    with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, GRADIENTS, wait=wait):
+        laboratory = options.laboratory(gradient_norms=gradient_norms)
         with live_progress(as_json) as report:
             tell(Safe("trainings", 0, 1))
             report("training", 0, 1)
@@ -92,12 +99,43 @@ def train_command(
                 out, outcome, laboratory.architecture, data.name, data.num_features, data.num_classes,
                 num_nodes=data.graph.num_nodes, class_names=data.class_names,
             )  # fmt: skip
+            _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
     answer = {"dataset": options.dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
     lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
+    if gradient_norms and outcome.gradient_norms is not None:
+        answer["gradient_norms"] = told = _gradients(outcome.gradient_norms)
+        lines += _gradient_lines(told)
     saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.dataset}"]
     print(json.dumps(answer) if as_json else "\n".join(lines + saved))
+
+
+def _gradients(found: GradientNorms) -> dict[str, Any]:
+    """The gradient norms of every layer at the first, the middle and the last epoch that was evaluated."""
+    recorded = found.epochs
+    epochs = sorted({recorded[0], recorded[(len(recorded) - 1) // 2], recorded[-1]})
+    norms = {layer: found.norms[epochs, place].tolist() for place, layer in enumerate(found.layers)}
+    return {"epochs": epochs, "layers": norms}
+
+
+def _gradient_lines(told: dict[str, Any]) -> list[str]:
+    """The first layer and the last, in words."""
+    epochs, layers = ", ".join(map(str, told["epochs"])), list(told["layers"])
+    norms = {name: ", ".join(f"{norm:.3g}" for norm in told["layers"][name]) for name in (layers[0], layers[-1])}
+    return [f"gradient norm of {name} in epochs {epochs}: {mine}" for name, mine in norms.items()]
+
+
+def _write_gradients(path: Path, found: GradientNorms | None) -> None:
+    """One line for each epoch that was evaluated; those of the model that was here before are not those of this one."""
+    from tadropedge.atomic import write_atomic
+    from tadropedge.publish.tables import csv_lines
+
+    if found is None:
+        path.unlink(missing_ok=True)
+        return
+    rows = [[epoch, *map(float, found.norms[epoch])] for epoch in found.epochs]
+    write_atomic(path, csv_lines([["epoch", *found.layers], *rows]))
 
 
 def _checked(

@@ -30,6 +30,9 @@ class Noise(Protocol):
     def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
         """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``; networks do without where there is none."""
 
+    def at(self, rate: Tensor) -> Noise:
+        """The same coins with other rates ``[T]``, for what a network drops besides its signals."""
+
 
 class BatchNorm:
     """Gain and shift ``[T, F]``, and the running mean and variance ``[T, 1, F]`` that training moves on."""

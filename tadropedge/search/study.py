@@ -48,6 +48,8 @@ class Finished:
     Where ``failed`` is set, losses and accuracies are NaN. ``curves`` holds at most 200 points of each curve of
     the training, beside their ``epoch``; the search leaves it out. ``commit`` is that of the code that trained it, None
     where it is not known. ``scores`` are validation and test by the laboratory's measure where that is not accuracy.
+    ``gradients`` are the geometric means over epochs of the gradient norms of the first layer and of the last, where
+    they were recorded: see :attr:`~tadropedge.training.config.GradientNorms.ends`.
     """
 
     index: int
@@ -62,6 +64,7 @@ class Finished:
     curves: Curves | None = field(default=None, repr=False)
     commit: str | None = field(default=None, repr=False, compare=False)  # the same numbers are the same result
     scores: tuple[float, float] | None = None
+    gradients: tuple[float, float] | None = field(default=None, repr=False, compare=False)  # older studies have none
 
     @property
     def val_score(self) -> float:
@@ -89,7 +92,13 @@ class Finished:
         kept, best, failed = outcome.kept, outcome.best_epoch, outcome.failed
         numbers = {name: kept[name] for name in METRICS}
         scores = None if failed else _scores(kept)
-        kind = {"failed": failed, "curves": stored, "scores": scores, "commit": commit}
+        kind = {
+            "failed": failed,
+            "curves": stored,
+            "scores": scores,
+            "commit": commit,
+            "gradients": _gradients(outcome),
+        }
         return cls(index, outcome.trial, **numbers, best_epoch=best, **kind)  # type: ignore[arg-type]
 
 
@@ -111,6 +120,7 @@ class Stored:
     keep_ratio: float | None = None
     curves: dict[str, list[Any]] | None = None
     commit: str | None = None
+    gradients: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.failed and None in (getattr(self, name) for name in METRICS):
@@ -337,6 +347,8 @@ def _frozen(row: Finished, space: dict[str, BaseDistribution], name: str, auto: 
         attributes["curves"] = dict(row.curves)
     if row.commit is not None:
         attributes["commit"] = row.commit
+    if row.gradients is not None:
+        attributes["gradients"] = list(row.gradients)
     frozen = optuna.trial.create_trial(
         state=TrialState.FAIL if row.failed else TrialState.COMPLETE,
         value=None if row.failed else row.val_score,
@@ -388,7 +400,16 @@ def _read(stored: FrozenTrial, method: str) -> Finished:
         curves=attributes.get("curves"),
         commit=attributes.get("commit"),
         scores=_scores(attributes),
+        gradients=tuple(attributes["gradients"]) if "gradients" in attributes else None,
     )
+
+
+def _gradients(outcome: Outcome) -> tuple[float, float] | None:
+    """What is kept of the gradient norms of a training that did not fail, to six digits."""
+    if outcome.failed or outcome.gradient_norms is None:
+        return None
+    first, last = (float(f"{one:.6g}") for one in outcome.gradient_norms.ends)
+    return (first, last) if np.isfinite((first, last)).all() else None  # NaN is no JSON
 
 
 def _scores(table: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from tadropedge.checks import check_flag, check_integer, settle
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.nn.draws import Draws
-from tadropedge.nn.network import TrainingStep
+from tadropedge.nn.network import Shapes, TrainingStep
 from tadropedge.registry import MEASURES
 from tadropedge.sampling import signed
 from tadropedge.sparse import KeptProducts
@@ -46,13 +46,14 @@ class Course:
     keep_state: bool = False
     evaluate_every: int = 1
     measure: str = "accuracy"
+    gradient_norms: bool = False  # whether those of every layer's weight are recorded
 
     def __post_init__(self) -> None:
         lookup("selection", self.selection, SELECTIONS)
         lookup("measure", self.measure, MEASURES)
         for name in ("epochs", "evaluate_every"):
             settle(self, **{name: check_integer(name, getattr(self, name), 1, MOST)})
-        for name in ("per_layer", "keep_state"):
+        for name in ("per_layer", "keep_state", "gradient_norms"):
             settle(self, **{name: check_flag(name, getattr(self, name))})
 
     def evaluates(self, epoch: int) -> bool:
@@ -71,6 +72,30 @@ def mini_batches(trial: Trial, architecture: Architecture, training: int) -> tup
         return None, 1
     size = min(size, training)
     return size, min(MOST_STEPS, -(-training // size))
+
+
+def layer_weights(shapes: Shapes) -> list[str]:
+    """The parameters whose gradients say how a network learns layer by layer, from the input to the output.
+
+    Those called ``weight`` that are matrices; of a network that has none, all matrices, else all parameters.
+
+    >>> layer_weights({"input.weight": (5, 2), "input.bias": (2,), "norm.weight": (2,), "output.weight": (2, 3)})
+    ['input.weight', 'output.weight']
+    """
+    matrices = [name for name, shape in shapes.items() if len(shape) > 1]
+    return [name for name in matrices if name.rpartition(".")[2] == "weight"] or matrices or list(shapes)
+
+
+def gradient_norm(gradient: Tensor) -> Tensor:
+    """The L2 norm of each trial's part of ``[T, ...]``, ``[T]``; in float64, where squares of small numbers are not 0.
+
+    >>> gradient_norm(torch.tensor([[[3e-30, 4e-30]], [[0.0, 1.0]]])).tolist() == torch.tensor([5e-30, 1.0]).tolist()
+    True
+    """
+    squares = gradient.to(torch.float64).square()
+    while squares.dim() > 1:  # axis by axis, so that rounding does not depend on the number of trials
+        squares = squares.sum(dim=-1)
+    return squares.sqrt().to(gradient.dtype)
 
 
 class Batch:
@@ -102,7 +127,10 @@ class Batch:
         self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
         rates = (self._column("learning_rate"), self._column("weight_decay"))
         self.optimizer = Adam(self.parameters, *rates, self.updates)
-        self.record = Record(trials, course.epochs, self.state, course.keep_state, course.measure)
+        shapes = {name: tuple(value.shape[1:]) for name, value in self.parameters.items()}
+        self.weights = layer_weights(shapes) if course.gradient_norms else []
+        layers = [name.removesuffix(".weight") for name in self.weights]
+        self.record = Record(trials, course.epochs, self.state, course.keep_state, course.measure, layers=layers)
 
     def _column(self, name: str) -> Tensor:
         values = [getattr(trial, name) for trial in self.trials]
@@ -125,18 +153,23 @@ class Batch:
         """Toss coins, learn, evaluate, keep the best."""
         keeps = self.coins.keeps(self.epoch)
         ranks = None if self.batch_size is None else self._ranks()
-        losses = [self._learn(self._nodes(ranks, number), keeps) for number in range(self.steps)]
-        train_loss, *deciding = torch.stack(losses).mean(dim=0)
+        learned = [self._learn(self._nodes(ranks, number), keeps, evaluate) for number in range(self.steps)]
+        train_loss, *deciding = torch.stack([losses for losses, _ in learned]).mean(dim=0)
         with torch.no_grad():
             self.record.trained(self.epoch, train_loss)
             if evaluate:
+                if self.weights:
+                    self.record.descended(self.epoch, torch.stack([norms for _, norms in learned]).mean(dim=0))
                 logits = self.network.evaluation(self.state, self.looking.x, self.epoch)
                 self._check_logits(logits, self.looking)
                 self.record.evaluated(self.epoch, logits, self.looking, *deciding)
             self.epoch += 1
 
-    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
-        """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
+    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None], measure: bool) -> tuple[Tensor, Tensor]:
+        """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss.
+
+        With them come the gradient norms ``[layers, T]`` where ``measure`` asks for them and they are recorded.
+        """
         seen = self.learning
         step = TrainingStep(
             x=seen.x,
@@ -158,10 +191,15 @@ class Batch:
         loss = mean_at(losses, nodes)
         gradients = torch.autograd.grad((loss + penalty).sum(), list(self.parameters.values()))
         with torch.no_grad():
+            norms = self._norms(gradients) if measure and self.weights else loss.new_empty(0)
             self.optimizer.step(gradients)
             self.updates += 1
             decides = self.course.selection == "training"
-            return torch.stack((loss, seen.mean(losses, VAL)) if decides else (loss,))
+            return torch.stack((loss, seen.mean(losses, VAL)) if decides else (loss,)), norms
+
+    def _norms(self, gradients: Sequence[Tensor]) -> Tensor:
+        by_name = dict(zip(self.parameters, gradients, strict=True))
+        return torch.stack([gradient_norm(by_name[name]) for name in self.weights])
 
     def _check_logits(self, logits: Tensor, seen: Pass) -> None:
         expected = (len(self.trials), seen.labels.shape[-1], self.network.problem.sizes.num_classes)

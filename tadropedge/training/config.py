@@ -184,11 +184,44 @@ Curve = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class GradientNorms:
+    """How large the gradient of each layer's weight was: L2 norms ``[epochs, layers]``, NaN where not evaluated.
+
+    The gradient is that of the loss, without weight decay; in an epoch of several mini-batches it is the mean of their
+    norms. ``layers`` are the names of the weights, from the input to the output.
+
+    >>> norms = np.array([[0.01, 1.0], [0.04, 4.0]], dtype=np.float32)
+    >>> [round(one, 3) for one in GradientNorms(layers=("input", "output"), norms=norms).ends]
+    [0.02, 2.0]
+    """
+
+    layers: tuple[str, ...]
+    norms: Curve
+
+    @property
+    def epochs(self) -> list[int]:
+        """The epochs in which they were recorded: those that ended with an evaluation."""
+        return [int(epoch) for epoch in np.flatnonzero(~np.isnan(self.norms).all(axis=1))]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The geometric means over epochs of the first layer's norm and of the last one's.
+
+        Their ratio is the geometric mean of the ratios: far below 1 where gradients vanish on their way to the input.
+        """
+        with np.errstate(divide="ignore"):  # a norm of 0 makes a mean of 0
+            logs = np.log(self.norms[self.epochs][:, [0, -1]].astype(np.float64))
+        first, last = np.exp(logs.mean(axis=0))
+        return float(first), float(last)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
     """The result of one trial: values per epoch ``[epochs]``, and the epoch of the kept model.
 
     Validation and test are NaN in epochs without an evaluation. ``failed`` marks a trial whose loss was not finite; its
-    accuracies are NaN. ``scores`` are validation and test by the laboratory's measure where that is not accuracy.
+    accuracies are NaN. ``scores`` are validation and test by the laboratory's measure where that is not accuracy, and
+    ``gradient_norms`` are there where they were asked for or the network is deep.
     """
 
     trial: Trial
@@ -200,6 +233,7 @@ class Outcome:
     failed: bool = False
     state: dict[str, npt.NDArray[np.float32]] | None = field(default=None, repr=False)
     scores: tuple[Curve, Curve] | None = field(default=None, repr=False)
+    gradient_norms: GradientNorms | None = field(default=None, repr=False)
 
     @property
     def val_score(self) -> Curve:

@@ -52,6 +52,7 @@ MANY_EPOCHS = 100_000
 EPOCH_BYTES = 60  # per epoch, besides the curves of each trial: its number, and where it was evaluated
 FEWER = "take fewer layers, hidden units, features or epochs"
 DENSE_FEATURES = 0.05  # share of entries from which sparse features are multiplied as dense ones on a GPU
+DEEP = 8  # layers from which gradient norms are always recorded: whether they vanish is then the first question
 PRECISIONS = {"highest": None, "high": None}
 
 
@@ -78,11 +79,13 @@ class Laboratory:
     cache_dir: str | Path | None = None
     measure: str = "accuracy"  # one of MEASURES: what validation and test are also scored by
     choose_splits: int | None = None  # how many splits serve the choice of settings
+    gradient_norms: bool = False  # whether those of every layer are recorded; in deep networks they always are
     progress: Callable[[int, int], None] | None = None  # (epochs done, epochs in all) of the current batch
 
     def __post_init__(self) -> None:
         check_kind("dataset", self.dataset, Dataset)
         check_kind("architecture", self.architecture, Architecture)
+        self.gradient_norms = check_flag("gradient_norms", self.gradient_norms)
         course = self._course()
         self.epochs, self.evaluate_every, self.per_layer = course.epochs, course.evaluate_every, course.per_layer
         lookup("laplacian", self.laplacian, LAPLACIANS)
@@ -353,7 +356,8 @@ class Laboratory:
         """Refuse trials of which a single one could not be trained, and curves that could not be held."""
         largest = self._largest(trials)
         if largest > LARGE or self.epochs > MANY_EPOCHS:
-            curves = self.epochs * (EPOCH_BYTES + 4 * len(METRICS + SCORED))
+            norms = self.architecture.layers if self._records_gradients else 0
+            curves = self.epochs * (EPOCH_BYTES + 4 * (len(METRICS + SCORED) + norms))
             check_memory(CERTAIN * largest + curves, self._one_training, FEWER, self.dataset.device)
 
     @property
@@ -394,7 +398,12 @@ class Laboratory:
             keep_state=keep_state,
             evaluate_every=self.evaluate_every,
             measure=self.measure,
+            gradient_norms=self._records_gradients,
         )
+
+    @property
+    def _records_gradients(self) -> bool:
+        return self.gradient_norms or self.architecture.layers >= DEEP
 
     def _needed(self, trials: Sequence[Trial]) -> dict[str, Tensor]:
         names = {Method.of(trial.method).score for trial in trials}

@@ -31,6 +31,10 @@ class Dropout:
         limit = (share * 2.0**64).clamp(-(2.0**63), 2.0**63 - 1024).to(torch.int64)
         self.limit = torch.where(rate <= 0, torch.iinfo(torch.int64).max, limit)[:, None]
 
+    def at(self, rate: Tensor) -> Dropout:
+        """The same coins with other rates ``[T]``; a number of a layer that nobody else uses makes them independent."""
+        return Dropout(rate, self.seeds, self.epoch)
+
     def _keys(self, layer: int) -> tuple[Tensor, Tensor]:
         multiplier, offset = keys(self.seeds, self.epoch, STREAM + layer)
         return multiplier[:, None], offset[:, None]

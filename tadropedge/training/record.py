@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from tadropedge.nn.layers import Parameters
 from tadropedge.registry import MEASURES
-from tadropedge.training.config import METRICS, SCORED, Outcome, Trial
+from tadropedge.training.config import METRICS, SCORED, GradientNorms, Outcome, Trial
 from tadropedge.training.task import TEST, VAL, Pass, cross_entropy
 
 TRAIN_LOSS = METRICS.index("train_loss")
@@ -19,7 +20,8 @@ TRAIN_LOSS = METRICS.index("train_loss")
 class Record:
     """Curves ``[metrics, epochs, T]`` and the best model of each trial; nothing here leaves the device before the end.
 
-    ``state`` is what a model consists of, its parameters and its running statistics, which change in place.
+    ``state`` is what a model consists of, its parameters and its running statistics, which change in place. ``layers``
+    are the names of those whose gradient norms are recorded.
     """
 
     def __init__(
@@ -29,12 +31,16 @@ class Record:
         state: Parameters,
         keep_state: bool,
         measure: str = "accuracy",
+        *,
+        layers: Sequence[str] = (),
     ) -> None:
         self.trials, self.state = trials, state
         self.score = None if measure == "accuracy" else MEASURES[measure]
         self.names = METRICS if self.score is None else METRICS + SCORED
         device = next(iter(state.values())).device
         self.curves = torch.full((len(self.names), epochs, len(trials)), float("nan"), device=device)
+        self.layers = tuple(layers)
+        self.norms = torch.full((len(layers), epochs, len(trials)), float("nan"), device=device)
         self.best_loss = torch.full((len(trials),), float("inf"), device=device)
         self.best_epoch = torch.zeros(len(trials), dtype=torch.int64, device=device)
         self.best_state = {name: value.detach().clone() for name, value in state.items()} if keep_state else {}
@@ -42,6 +48,10 @@ class Record:
     def trained(self, epoch: Tensor, train_loss: Tensor) -> None:
         """Write the training loss of an epoch, ``[T]``."""
         self.curves[TRAIN_LOSS].index_copy_(0, epoch[None], train_loss[None])
+
+    def descended(self, epoch: Tensor, norms: Tensor) -> None:
+        """Write the gradient norms of an epoch, ``[layers, T]``."""
+        self.norms.index_copy_(1, epoch[None], norms[:, None, :])
 
     def evaluated(self, epoch: Tensor, logits: Tensor, seen: Pass, deciding: Tensor | None = None) -> None:
         """Write what an evaluation found and keep the best models; by default the validation loss decides."""
@@ -63,7 +73,12 @@ class Record:
         """Read everything; ``evaluated`` are the epochs that had an evaluation."""
         curves, best = self.curves.cpu().numpy(), self.best_epoch.tolist()
         states = {name: value.cpu().numpy() for name, value in self.best_state.items()}
-        return [self._outcome(place, curves[:, :, place], best[place], states, evaluated) for place in range(len(best))]
+        found = [self._outcome(at, curves[:, :, at], best[at], states, evaluated) for at in range(len(best))]
+        if not self.layers:
+            return found
+        norms = self.norms.permute(2, 1, 0).cpu().numpy()  # [T, epochs, layers]
+        told = [GradientNorms(layers=self.layers, norms=mine) for mine in norms]
+        return [replace(one, gradient_norms=mine) for one, mine in zip(found, told, strict=True)]
 
     def _outcome(
         self, place: int, curves: np.ndarray, best: int, states: Mapping[str, np.ndarray], evaluated: Sequence[int]

@@ -782,7 +782,7 @@ def trainings() -> Iterator[Call]:
                {"settings": Table(others=True), "num_nodes": count, "num_features": count,
                 "num_classes": count})  # fmt: skip
     course = {"epochs": Whole(1, 2**31 - 1), "selection": Name(), "per_layer": Flag(),
-              "evaluate_every": Whole(1, 2**31 - 1), "measure": Name()}  # fmt: skip
+              "evaluate_every": Whole(1, 2**31 - 1), "measure": Name(), "gradient_norms": Flag()}  # fmt: skip
     yield Call(f"{name}.batch.Course", Course, {}, {**course, "keep_state": Flag()})
     yield Call(
         f"{name}.laboratory.Laboratory", Laboratory, {"dataset": KARATE},
