@@ -17,7 +17,7 @@ THIRD = 3  # one cell in three
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """A goal: what was aimed at (``name``), whether it was ``reached``, and what was ``measured``, also in ``words``."""
+    """A goal: its ``name`` says what was aimed at; ``reached`` or not, what was ``measured``, and that in ``words``."""
 
     name: str
     words: str
@@ -44,8 +44,8 @@ def auto_goal(every: Sequence[Finding]) -> Goal:
     better = [one.cell.key for one in possible if AUTO in one.beyond]
     words = (
         f"In {counted(len(judged), 'judged cell')}, auto is worse than not dropping or than DropEdge in {len(worse)}"
-        f"{f' ({_few(worse)}; in {given} of these the budget is given, also to auto)' if worse else ''}. Some method is "
-        f"better than both in {len(possible)} cells, and auto in {len(better)} of these"
+        f"{f' ({_few(worse)}; in {given} of these the budget is given, also to auto)' if worse else ''}. Some method "
+        f"is better than both in {len(possible)} cells, and auto in {len(better)} of these"
         f"{f' ({100 * len(better) / len(possible):.0f} %)' if possible else ''}."
     )
     return Goal(
@@ -135,8 +135,8 @@ def budget_goal(every: Sequence[Finding]) -> Goal:
     middle = points(median(test.difference for test in lost.values())) if lost else ""
     words = (
         f"With {condition_words('budget', LOW_BUDGET)}, the score with the largest mean loses less than "
-        f"{100 * ALLOWED:g} points against the whole graph on {len(near)} of {len(lost)} datasets (on {len(sure)} also by "
-        f"the lower end of its interval); in the median it differs by {middle} points. "
+        f"{100 * ALLOWED:g} points against the whole graph on {len(near)} of {len(lost)} datasets (on {len(sure)} also "
+        f"by the lower end of its interval); in the median it differs by {middle} points. "
         + (
             f"An epoch takes {_share(median(saved.values()))} in the median of {len(saved)} datasets."
             if saved

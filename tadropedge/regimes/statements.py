@@ -124,10 +124,11 @@ def _heterophily(every: Sequence[Finding], known: dict[str, float]) -> tuple[str
     names = listed(dict.fromkeys(one.cell.dataset for one in sides[0]))
     edgeless = sum(one.edgeless for one in sides[0])
     return (
-        f"On heterophilous datasets (edge homophily below {MIXED:g}: {names}), under all conditions together, dropping is "
-        f"better than not dropping in {_gains(sides[0])}, on the others in {_of(other.gains, other.cells)}; every method "
-        f"is worse in {_of(mixed.losses, mixed.cells)} and {_of(other.losses, other.cells)}. A network that sees no edges "
-        f"is better than one that sees the whole graph in {_of(edgeless, mixed.cells)} of the heterophilous datasets."
+        f"On heterophilous datasets (edge homophily below {MIXED:g}: {names}), under all conditions together, dropping "
+        f"is better than not dropping in {_gains(sides[0])}, on the others in {_of(other.gains, other.cells)}; every "
+        f"method is worse in {_of(mixed.losses, mixed.cells)} and {_of(other.losses, other.cells)}. A network that "
+        f"sees no edges is better than one that sees the whole graph in {_of(edgeless, mixed.cells)} of the "
+        "heterophilous datasets."
     ), mixed.cells
 
 

@@ -145,8 +145,8 @@ def condition_words(kind: str, value: Value) -> str:
         "budget": f"{share} of the edges kept",
         "depth": f"{value} layers",
         "noise": f"{share} random edges added",
-        "features": f"the features of {share} of the nodes hidden",
-        "network": str(value),
+        "features": "all features hidden" if value == 1 else f"the features of {share} of the nodes hidden",
+        "network": f"the network {value}",
     }
     return words.get(kind, f"{kind} {value}")
 
