@@ -19,7 +19,7 @@ from tadropedge.checks import check_flag, check_integer, check_path, check_progr
 from tadropedge.comparison.comparison import CHOOSE_SPLITS, DEFAULT_METHODS, Plan, compared
 from tadropedge.comparison.costs import KEY
 from tadropedge.comparison.report import FILES, told, write_all
-from tadropedge.comparison.results import Results, read_results
+from tadropedge.comparison.results import Advice, Results, read_results
 from tadropedge.comparison.timing import costs, earlier_costs
 from tadropedge.data import Conditions, Dataset, as_dataset, bayes_accuracy, conditioned, loader_options
 from tadropedge.errors import TadropedgeError, lookup, show
@@ -29,6 +29,7 @@ from tadropedge.nn.own import own_network
 from tadropedge.progress import Progress, Show
 from tadropedge.publish.label import run_label
 from tadropedge.publish.terminal import as_text
+from tadropedge.regimes.nearest import nearest
 from tadropedge.search.fair import Report
 from tadropedge.search.study import Storage, check_storage
 from tadropedge.training.laboratory import Laboratory, laboratory_for
@@ -169,11 +170,20 @@ def carried_out(
         run = label(dataset) | ({KEY: spent} if spent else {})
         if dataset.name == "source-localization":  # the accuracy that no classifier can beat is known
             run["bayes_accuracy"] = round(bayes_accuracy(plan.seed, **loading), 4)
-        results = replace(results, run=run)
+        results = replace(results, run=run, advice=_beside_the_map(results, laboratory))
         if out is not None:
             tell(Phase("writing the report", 0, 1))
             write_all(results, out)
     return results
+
+
+def _beside_the_map(results: Results, laboratory: Laboratory) -> Advice | None:
+    """The advice with a sentence on the nearest case of the map of regimes, where there is one."""
+    advice, network = results.advice, laboratory.architecture
+    if advice is None or results.data is None:
+        return advice
+    case = nearest(results.data, backbone=network.backbone, layers=network.layers)
+    return advice if case is None else replace(advice, regime=case.words)
 
 
 class _Watched:

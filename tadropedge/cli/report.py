@@ -1,4 +1,4 @@
-"""``tadropedge report``: the page of a finished comparison or reproduction written again; how results are printed."""
+"""``tadropedge report``: the page of a finished comparison, reproduction or map again; how results are printed."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tadropedge.comparison.results import Results
     from tadropedge.paper.document import Document
+    from tadropedge.regimes.results import RegimeMap
 
 PIPED = 120  # columns of a table where there is no terminal
 
@@ -29,18 +30,23 @@ def report_command(
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
-    """Write the report of a finished comparison or reproduction again."""
+    """Write the report of a finished comparison, reproduction or map of regimes again."""
     from tadropedge.comparison.report import write_report
     from tadropedge.comparison.results import parse
     from tadropedge.paper.document import parse_document
     from tadropedge.paper.reproduce import write_folder
+    from tadropedge.regimes.report import write_pages
+    from tadropedge.regimes.results import read_map
     from tadropedge.typed import read_json
 
     folder = folder.parent if folder.name == "results.json" and folder.is_file() else folder
     read_json(folder / "results.json")  # a folder without results is not made
     with output_folder(folder, "report.html", wait=wait):
         content = read_json(folder / "results.json")
-        if isinstance(content, dict) and "verdicts" in content:
+        if isinstance(content, dict) and "cells" in content:
+            found = read_map(folder / "results.json")
+            show_map(found, as_json, f"report: {write_pages(found, folder)}")
+        elif isinstance(content, dict) and "verdicts" in content:
             document = parse_document(content, "results.json")
             show_verdicts(document, as_json, f"report: {write_folder(document, folder)}")
         else:
@@ -90,6 +96,14 @@ def show_comparison(results: Results, as_json: bool, *lines: str) -> None:
     from tadropedge.comparison.results import as_document
 
     show(as_document(results), as_json, chain(told(results), lines))
+
+
+def show_map(found: RegimeMap, as_json: bool, *lines: str) -> None:
+    """Print what a map found, condition by condition, and its goals, then some lines."""
+    from tadropedge.regimes.terminal import told
+    from tadropedge.typed import plain
+
+    show(plain(vars(found)), as_json, chain(told(found), lines))
 
 
 def show_verdicts(document: Document, as_json: bool, *lines: str) -> None:

@@ -97,6 +97,11 @@ def opening(rows: Sequence[MethodRow], results: Results) -> str:
     return f"{verdict(older, evidence_of(rows))}."
 
 
+def regime(results: Results) -> str:
+    """What the map of regimes found in the case nearest to the data; empty where there is none."""
+    return "" if results.advice is None else results.advice.regime
+
+
 def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
     """What the page says of one dataset, backbone and depth."""
     named, tests = labelled(rows), [test for row in rows for test in row.tests.values() if test.p_value is not None]
@@ -104,6 +109,7 @@ def _group(rows: Sequence[MethodRow], results: Results) -> dict[str, object]:
     return {
         "title": title(rows),
         "opening": opening(rows, results),
+        "regime": regime(results),
         "cautions": cautions(rows, results.protocol),
         "measure": measured(rows),
         "honest_label": honest_label(rows),
@@ -327,6 +333,8 @@ def told(results: Results) -> Iterator[Shown | str]:
     """What a comparison found, as the terminal shows it: the advice, the tables, and how to train what it advises."""
     for rows in grouped(results.rows):
         yield opening(rows, results)
+        if said := regime(results):
+            yield said
         yield from tables(rows, results.protocol)
     if (made := winner(results)) is not None:
         yield f"train it: {made.command}"

@@ -95,6 +95,7 @@ class MethodRow:
 
 # Members of a row that older versions did not write: left out where they say nothing.
 YOUNGER = ("against", "evidence", "measure", "trial", "unconverged", "least_share")
+YOUNGER_ADVICE = ("reached", "regime")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,8 @@ class Advice:
     """What to ``use`` with which ``settings``; the ``words`` say it, what it gains, and what adaptive dropping adds.
 
     ``warnings``: why to be careful with it, a sentence each. ``reached``: the budget that was trained with instead,
-    where the options of the method cannot meet that of the settings.
+    where the options of the method cannot meet that of the settings. ``regime``: a sentence on the nearest case of the
+    map of regimes, where there is one.
     """
 
     words: str
@@ -130,6 +132,7 @@ class Advice:
     settings: Mapping[str, object] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     reached: Mapping[str, object] = field(default_factory=dict)
+    regime: str = ""
 
 
 @dataclass(frozen=True)
@@ -249,8 +252,8 @@ def as_document(results: Results) -> dict[str, object]:
         for row in plain(results.rows)
     ]
     front = {"advice": plain(results.advice), "protocol": plain(results.protocol), "data": plain(results.data)}
-    if front["advice"] and not front["advice"]["reached"]:
-        del front["advice"]["reached"]
+    if front["advice"]:  # members that older versions did not write
+        front["advice"] = {name: part for name, part in front["advice"].items() if part or name not in YOUNGER_ADVICE}
     if front["protocol"] and front["protocol"]["keep_ratio"] is None:
         del front["protocol"]["keep_ratio"]
     return {name: part for name, part in front.items() if part} | {"compare": rows, "run": plain(results.run)}

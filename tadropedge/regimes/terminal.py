@@ -1,0 +1,44 @@
+"""A map in the terminal: one line per condition, then the goals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tadropedge.publish.tables import Table
+from tadropedge.publish.terminal import Shown, terminal_table
+from tadropedge.regimes.goals import goals, width_words
+from tadropedge.regimes.report import opening
+from tadropedge.regimes.results import RegimeMap
+from tadropedge.regimes.summary import AUTO, condition_words, conditions, findings, record, tally, under
+
+COLUMNS = (
+    *("condition", "cells", "dropping\nhelps", "all\nworse", "beyond\nDropEdge", "best, most often"),
+    *("auto against\nnot dropping", "auto against\nDropEdge"),
+)
+BELOW = (
+    "beyond DropEdge: a method is better than not dropping and than DropEdge; auto: cells where it is better / "
+    "undecided / worse; all after Holm's correction over the map"
+)
+
+
+def told(found: RegimeMap) -> Iterator[Shown | str]:
+    """What a map found: an opening, a line per condition, the goals."""
+    yield opening(found)
+    yield terminal_table(table(found), below=BELOW)
+    for goal in goals(found):
+        yield f"{'reached' if goal.reached else 'missed'}: {goal.name}. {goal.words}"
+    yield width_words(findings(found))
+
+
+def table(found: RegimeMap) -> Table:
+    """Per condition: its cells, where dropping helps, the method that is best most often, and the record of auto."""
+    every, rows = findings(found), []
+    for condition in conditions(found):
+        some = under(every, *condition)
+        counts = tally(some)
+        often = f"{counts.often} ({counts.often_cells})" if counts.often else "none"
+        numbers = (counts.cells, counts.gains, counts.losses, counts.beyond)
+        autos = (record(some, AUTO, reference) for reference in ("none", "dropedge"))
+        record_words = (f"{one.better} / {one.undecided} / {one.worse}" for one in autos)
+        rows.append((condition_words(*condition), *map(str, numbers), often, *record_words))
+    return Table("", COLUMNS, rows, left=(0, 5))
