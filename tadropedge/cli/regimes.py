@@ -12,6 +12,7 @@ from typer import Option
 
 from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, Wait_, chosen_device, output_folder
 from tadropedge.cli.progress import announced, live_progress
+from tadropedge.cli.report import show_map
 from tadropedge.errors import TadropedgeError
 
 PRESETS = ("quick", "full")
@@ -53,7 +54,6 @@ def regimes_command(
         return
     from tadropedge.publish.label import run_label
     from tadropedge.regimes.report import FILES, write_all
-    from tadropedge.regimes.terminal import show_map
 
     started, place = time.monotonic(), chosen_device(device)
     source = ["--recipe", told] if recipe is not None else ["--preset", told]

@@ -69,6 +69,7 @@ class Plan:
     lenient: bool = False  # for methods that the user did not name
     keep_ratio: float | None = None
     budget_step: float | None = None
+    curves: bool = True  # whether those of what is retrained are kept
 
     def __post_init__(self) -> None:
         methods = check_list("methods", self.methods, "methods")
@@ -78,7 +79,8 @@ class Plan:
             Method.of(method)
         for name, least in (("trials", 1), ("seeds", 2)):  # one seed alone has no interval
             settle(self, **{name: check_integer(name, getattr(self, name), least)})
-        settle(self, seed=check_seed(self.seed), lenient=check_flag("lenient", self.lenient))
+        settle(self, seed=check_seed(self.seed))
+        settle(self, **{name: check_flag(name, getattr(self, name)) for name in ("lenient", "curves")})
         if self.keep_ratio is not None:
             settle(self, keep_ratio=check_budget(self.keep_ratio))
         if self.budget_step is not None:
@@ -222,6 +224,7 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         batch=1 if _one_by_one(laboratory, plan.methods) else min(LARGEST_BATCH, laboratory.fitting()),
         budget=budget,
         budget_step=plan.budget_step,
+        curves=plan.curves,
         report=report,
     )
 
@@ -307,7 +310,7 @@ def _fair_row(laboratory: Laboratory, found: Tournament, method: str, tests: Map
     against = {
         kind: replace(
             test,
-            settings=_tuned_settings(laboratory, found.tuned[test.reference]),
+            settings=tuned_settings(laboratory, found.tuned[test.reference]),
             unconverged=_unconverged(laboratory, found.tuned[test.reference]),
         )
         for kind, test in tests.items()
@@ -316,7 +319,7 @@ def _fair_row(laboratory: Laboratory, found: Tournament, method: str, tests: Map
     return _row(
         laboratory,
         method,
-        _tuned_settings(laboratory, mine),
+        tuned_settings(laboratory, mine),
         paper_protocol=PaperProtocol(best.test_score, len(mine.searched[0])),
         honest=honest_rows(scores, {})[method],
         against=against,
@@ -328,7 +331,7 @@ def _fair_row(laboratory: Laboratory, found: Tournament, method: str, tests: Map
     )
 
 
-def _tuned_settings(laboratory: Laboratory, tuned: Tuned) -> dict[str, object]:
+def tuned_settings(laboratory: Laboratory, tuned: Tuned) -> dict[str, object]:
     """The settings that were chosen, without those that change nothing; of ``auto`` also the method that it chose."""
     trial = tuned.chosen.trial
     method = Method.of(trial.method)

@@ -39,7 +39,7 @@ def costs(laboratory: Laboratory, rows: Sequence[MethodRow], report: Report = la
     for place, row in enumerate(rows):
         report(PHASE, place, len(rows))
         trial = laboratory.within_reach(chosen_trial(row))
-        epoch = _epoch_seconds(laboratory, trial)
+        epoch = epoch_seconds(laboratory, trial)
         mine = Cost(scores=_score_seconds(laboratory, row), epoch=epoch, training=epoch * laboratory.epochs)
         found[row.method] = {name: float(f"{value:.3g}") for name, value in vars(mine).items()}
     report(PHASE, len(rows), len(rows))
@@ -77,7 +77,7 @@ def _score_seconds(laboratory: Laboratory, row: MethodRow) -> float:
     return 0.0 if score is None else laboratory.score_seconds[score]
 
 
-def _epoch_seconds(laboratory: Laboratory, trial: Trial) -> float:
+def epoch_seconds(laboratory: Laboratory, trial: Trial) -> float:
     """Seconds of an epoch of one training that runs alone: the slope between a short training and a longer one.
 
     So what is done once does not count: kernels that are compiled, a CUDA graph that is recorded, memory that is found.

@@ -78,7 +78,7 @@ def map_rows(played: Sequence[Played]) -> list[MapRow]:
     ('dropedge', 'better', 0.0333)
     """
     tests = [test for one in played for test in _tests(one)]
-    corrected = holm([test.p_value for test in tests]) if tests else []
+    corrected = holm([test.p_value for test in tests]).tolist() if tests else []
     found: dict[tuple[str, str], dict[str, MapTest]] = {}
     for test, p_value in zip(tests, corrected, strict=True):
         cell, method, kind = test.place
@@ -88,7 +88,7 @@ def map_rows(played: Sequence[Played]) -> list[MapRow]:
             low=test.difference - test.half,
             high=test.difference + test.half,
             p_value=test.p_value,
-            corrected=float(p_value),
+            corrected=p_value,
         )
     return [row for one in played for row in _rows(one, found)]
 
@@ -113,16 +113,16 @@ def _tests(one: Played) -> Iterator[_Uncorrected]:
 def _rows(one: Played, tests: Mapping[tuple[str, str], Mapping[str, MapTest]]) -> Iterator[MapRow]:
     """The methods of a cell: those that were trained, then those that are out of reach."""
     cell = one.cell
-    place = {"dataset": cell.dataset, "kind": cell.kind, "value": cell.value}
+    place: dict[str, Any] = {"dataset": cell.dataset, "kind": cell.kind, "value": cell.value}
     for method in one.against:
         scores = one.scores[method]
-        told = {"seeds": int(np.isfinite(scores).sum()), **one.told.get(method, {})}
+        told: dict[str, Any] = {"seeds": int(np.isfinite(scores).sum()), **one.told.get(method, {})}
         if told["seeds"] < 2:
             yield MapRow(**place, method=method, state=FAILED, **told)
             continue
         mean = mean_interval(scores)
         found = tests.get((cell.key, method), {})
-        numbers = {"mean": mean.mean, "low": mean.low, "high": mean.high}
+        numbers: dict[str, Any] = {"mean": mean.mean, "low": mean.low, "high": mean.high}
         yield MapRow(**place, method=method, state=JUDGED, **numbers, **told, tests=found)
     for method, share in one.least_share.items():
         yield MapRow(**place, method=method, state=OUT_OF_REACH, least_share=share)

@@ -27,7 +27,7 @@ from typing import Any
 from tadropedge.checks import check_integer, check_number, check_path
 from tadropedge.errors import TadropedgeError, lookup, reason, show
 from tadropedge.method import Method
-from tadropedge.regimes.results import BASE, KINDS, Value
+from tadropedge.regimes.results import BASE, Value
 from tadropedge.registry import NETWORKS
 from tadropedge.search.space import Space
 from tadropedge.typed import Share, build
@@ -196,10 +196,10 @@ def _cells(source: str, parts: _Parts, base: Regime, name: str) -> Iterator[Plan
     for place, condition in enumerate(parts.conditions):
         where = f"{name}: conditions[{place}]"
         kind = lookup(f"kind of condition in {where}", condition.get("kind"), {one: one for one in CHANGED})
-        among = build(Sequence[str], condition.get("datasets", parts.datasets), f"{where}.datasets")
+        among = build(list[str], list(condition.get("datasets", parts.datasets)), f"{where}.datasets")
         for one in among:
             lookup(f"dataset in {where}", one, dict.fromkeys(parts.datasets))
-        methods = build(Sequence[str], condition.get("methods", parts.methods), f"{where}.methods")
+        methods = build(list[str], list(condition.get("methods", parts.methods)), f"{where}.methods")
         _check_methods(methods, where)
         values = condition.get("values")
         if not isinstance(values, list) or not values:

@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from tadropedge.comparison.card import data_card
-from tadropedge.comparison.comparison import Plan, space_of, told_settings, trained
+from tadropedge.comparison.comparison import Plan, space_of, trained, tuned_settings
 from tadropedge.comparison.selection import selections
 from tadropedge.comparison.timing import epoch_seconds
 from tadropedge.data import load_dataset
 from tadropedge.data.conditions import Conditions, conditioned
 from tadropedge.data.dataset import Dataset
-from tadropedge.errors import EqualScoresWarning, RepeatedEigenvalueWarning, TadropedgeError
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.regimes.judging import Played, map_rows
 from tadropedge.regimes.recipe import MapRecipe, Planned
 from tadropedge.regimes.results import MapCell, RegimeMap
+from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.search.fair import Report, Tournament, count_trainings
 from tadropedge.search.space import Space
 from tadropedge.training.laboratory import Laboratory, laboratory_for
@@ -95,9 +96,12 @@ class _Laboratories:
     def of(self, cell: Planned) -> Laboratory:
         """The laboratory of a cell."""
         regime = cell.regime
+        # Whatever else decides a training is part of the name of its study.
+        how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/{regime.choose_splits}-splits"
+        dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}")
         changes = Conditions(add_edges=regime.add_edges, hide_features=regime.hide_features, seed=self.run.seed)
         return laboratory_for(
-            conditioned(self.dataset(cell), changes).to(self.run.device),
+            conditioned(dataset, changes).to(self.run.device),
             regime.backbone,
             regime.layers,
             regime.hidden,
@@ -118,6 +122,7 @@ class _Laboratories:
             space=narrowed(space_of(laboratory), self.space),
             keep_ratio=regime.keep_ratio,
             budget_step=BUDGET_STEP,
+            curves=False,
             lenient=True,
         )
 
@@ -161,7 +166,7 @@ def _played(laboratories: _Laboratories, cell: Planned, run: MapRun, words: str)
 def _told(laboratory: Laboratory, found: Tournament, method: str, seconds: Mapping[str, float]) -> dict[str, Any]:
     """What the row of a method says besides its scores."""
     tuned = found.tuned[method]
-    settings = told_settings(laboratory, tuned)
+    settings = tuned_settings(laboratory, tuned)
     share = settings.pop("kept_share", None)
     return {
         "kept_share": share,

@@ -106,6 +106,7 @@ def fair(
     batch: int,
     budget: Budget | None = None,
     budget_step: float | None = None,
+    curves: bool = True,
     report: Report = lambda *_: None,
 ) -> Tournament:
     """Run the protocol, or what ``storage`` lacks of it.
@@ -115,7 +116,8 @@ def fair(
     called ``NAME/search/METHOD``, ``NAME/budget/METHOD-SHARE`` and ``NAME/judged/…/trial-I``.
 
     With a ``budget`` every method that drops keeps its share, and ``space`` is the budget's. Without one, DropEdge is
-    matched to each method's own share, rounded to multiples of ``budget_step`` where that is given.
+    matched to each method's own share, rounded to multiples of ``budget_step`` where that is given. Without ``curves``
+    the studies hold no curves of what is retrained, and are small.
     """
     skipped = {} if budget is None else budget.out_of_reach
     ratio = None if budget is None else budget.keep_ratio
@@ -141,7 +143,7 @@ def fair(
         settled = {called: _settled(tables, one, space) for called, one in everybody.items()}
         (runs,) = retrained(
             train, [settled], judge_splits, seed, base,
-            name=name, settings=settings, batch=batch, progress=partial(report, PHASES[2]),
+            name=name, settings=settings, batch=batch, progress=partial(report, PHASES[2]), curves=curves,
         )  # fmt: skip
     shares |= {called: one.keep_ratio for called, one in everybody.items() if one.keep_ratio is not None}
     tuned = {
