@@ -21,6 +21,7 @@ from tadropedge.comparison.costs import KEY
 from tadropedge.comparison.report import FILES, told, write_all
 from tadropedge.comparison.results import Advice, Results, read_results
 from tadropedge.comparison.timing import costs, earlier_costs
+from tadropedge.comparison.winner import CONDITIONS
 from tadropedge.data import Conditions, Dataset, as_dataset, bayes_accuracy, conditioned, loader_options
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lock import locked
@@ -134,6 +135,7 @@ def compare(
         label=lambda dataset: {
             **run_label(dataset.device.type, None, time.monotonic() - started),
             "splits": dataset.way.words,
+            **({CONDITIONS: {name: value for name, value in vars(conditions).items() if value}} if conditions else {}),
         },
         loading=loading,
     )

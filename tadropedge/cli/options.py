@@ -123,7 +123,9 @@ class LaboratoryOptions:
     split: Annotated[
         str | None, Option(metavar="[full|public|random]", help="kind of split, where the dataset offers them")
     ] = None
-    per_class: Annotated[int | None, Option(metavar="N", help="labels per class of a random split")] = None
+    per_class: Annotated[
+        str | None, Option(metavar="[N|full]", help="labels per class of a random split; full: 60 % of all train")
+    ] = None
     split_sizes: Annotated[
         str | None, Option(metavar="TRAIN,VAL,TEST", help="draw splits of these sizes (of nodes) instead")
     ] = None
@@ -161,8 +163,9 @@ class LaboratoryOptions:
         name_or_path("dataset", self.dataset, DATASETS)
         if self.backbone is not None:
             lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
-        for name in ("layers", "hidden", "epochs", "q", "per_class", "evaluate_every"):
+        for name in ("layers", "hidden", "epochs", "q", "evaluate_every"):
             check_count(name, getattr(self, name))
+        check_count("per_class", self.labels if isinstance(self.labels, int) else None)
         if self.add_edges is not None:
             check_number("add_edges", self.add_edges, 0)
         if self.hide_features is not None:
@@ -177,6 +180,17 @@ class LaboratoryOptions:
             if self.backbone is not None:
                 raise TadropedgeError("--model and --backbone exclude each other: each is the network that is trained")
             settle(self, backbone=load_model_factory(self.model))
+
+    @property
+    def labels(self) -> int | str | None:
+        """The labels of ``--per-class``: a number, or ``full``."""
+        told = self.per_class
+        if told is None or told == "full":
+            return told
+        if not (told.removeprefix("-").isascii() and told.removeprefix("-").isdigit()):
+            shown = show(told, typed=False)
+            raise TadropedgeError(f"--per-class must be a whole number of at least 1, or 'full', got {shown}")
+        return int(told)
 
     @property
     def sizes(self) -> tuple[int, ...] | None:
@@ -196,7 +210,7 @@ class LaboratoryOptions:
     @property
     def data_options(self) -> dict[str, Any]:
         """What was asked of the loader; a number may stand for the name of a noise."""
-        named: dict[str, Any] = {"per_class": self.per_class, "noise": noise_of(self.noise), "nodes": self.nodes}
+        named: dict[str, Any] = {"per_class": self.labels, "noise": noise_of(self.noise), "nodes": self.nodes}
         named["score_column"] = self.score_column
         named["split_sizes"] = self.sizes
         return {key: value for key, value in named.items() if value is not None}

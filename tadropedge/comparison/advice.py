@@ -7,6 +7,7 @@ remain, the simplest is named that no other beats: DropEdge, then the rules in t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -46,7 +47,9 @@ def advise(
         first, name, settings = _nothing(judged, undropped), undropped.reference, undropped.settings
     else:
         first, name, settings = _something(use, judged), use, judged[use].settings
-    words, warnings = f"{first}. {_adaptive(judged, use)}.", tuple(cautions(rows, protocol))
+    share = None if protocol is None else protocol.keep_ratio
+    said = [f"{first}.", f"{_adaptive(judged, use)}.", *([] if share is None else _at_budget(rows, judged, share))]
+    words, warnings = " ".join(said), tuple(cautions(rows, protocol))
     return Advice(words=words, use=name, settings=settings, warnings=warnings)
 
 
@@ -63,14 +66,20 @@ def _best(judged: Mapping[str, MethodRow], selected: Mapping[str, Selection]) ->
     # What is surely better than something that is surely better than not dropping.
     fair += [name for label in better if (name := _outdone(judged[label])) and name in judged and name not in fair]
     kept = [label for label in fair if not any(_beats(judged, other, label, selected) for other in fair)] or fair
-    above = [label for label in kept if (test := judged[label].against.get("dropedge")) and test.outcome == "better"]
+    above = [label for label in kept if (test := _uniform(judged[label])) and test.outcome == "better"]
     return min(above or kept, key=lambda label: _order(judged[label].method), default=None)
+
+
+def _uniform(row: MethodRow) -> Against | None:
+    """The test against DropEdge tuned; at a fixed budget there is only DropEdge at this budget, which is tuned, too."""
+    return row.against.get("dropedge", row.against.get("budget"))
 
 
 def _outdone(row: MethodRow) -> str | None:
     """The tuned DropEdge of a method that is surely worse than that, or than it at the same budget."""
     worse = [kind for kind in ("dropedge", "budget") if kind in row.against and row.against[kind].outcome == "worse"]
-    return row.against["dropedge"].reference if worse else None
+    uniform = _uniform(row)
+    return uniform.reference if worse and uniform else None
 
 
 def _beats(judged: Mapping[str, MethodRow], one: str, other: str, selected: Mapping[str, Selection]) -> bool:
@@ -121,10 +130,11 @@ def _something(use: str, judged: Mapping[str, MethodRow]) -> str:
     said = f"Use {_called(use, row.settings)}{_with(row.settings)}: {_gain(gain)} over {_reference(gain)} ({_p(gain)})"
     if gain.outcome != "better":
         said += f"; {_beaten(judged)}"
-    rival = row.against.get("dropedge")
+    rival = _uniform(row)
     if rival is None or rival.outcome != "undecided":
         return said
-    return f"{said}; DropEdge tuned does the same ({_short(rival)})"
+    kind = KINDS["dropedge" if "dropedge" in row.against else "budget"]
+    return f"{said}; {kind} does the same ({_short(rival)})"
 
 
 def _called(use: str, settings: Mapping[str, object]) -> str:
@@ -163,11 +173,11 @@ def _limits(tests: Sequence[Against]) -> str:
 
 def _adaptive(judged: Mapping[str, MethodRow], use: str | None) -> str:
     """How adaptive dropping differs from DropEdge tuned, and from DropEdge at the same budget."""
-    adaptive = {label: row for label, row in judged.items() if "dropedge" in row.against}
-    known = {label: row for label, row in adaptive.items() if row.against["dropedge"].difference is not None}
+    tests = {label: test for label, row in judged.items() if (test := _uniform(row)) is not None}
+    known = {label: judged[label] for label, test in tests.items() if test.difference is not None}
     if not known:
-        return "No adaptive method was compared" if not adaptive else "Adaptive dropping failed too often to be judged"
-    label = use if use in known else max(known, key=lambda label: known[label].against["dropedge"].difference or 0.0)
+        return "No adaptive method was compared" if not tests else "Adaptive dropping failed too often to be judged"
+    label = use if use in known else max(known, key=lambda label: tests[label].difference or 0.0)
     over = [
         f"from {KINDS[kind]} by {_gain(test)} ({_word(test)})"
         for kind, test in known[label].against.items()
@@ -177,6 +187,44 @@ def _adaptive(judged: Mapping[str, MethodRow], use: str | None) -> str:
     alone = "Adaptive dropping" if _by_importance(known[label]) else "Dropping"
     front = alone if label == use or len(known) == 1 else f"The best of {len(known)} {kind}"
     return f"{front} ({label}) differs {listed(over)}"
+
+
+def _at_budget(rows: Sequence[MethodRow], judged: Mapping[str, MethodRow], share: float) -> list[str]:
+    """What keeps most of the accuracy at a fixed budget, and what could not be tried there."""
+    known = {label: row.against["none"] for label, row in judged.items() if row.settings.get("kept_share") is not None}
+    known = {label: test for label, test in known.items() if test.difference is not None}
+    said = []
+    if known:
+        best = max(known, key=lambda label: known[label].difference or 0.0)
+        test = known[best]
+        front = f"Of all that keep {shown(100 * share)} % of the edges, {_called(best, judged[best].settings)} is best"
+        said.append(f"{front}: {_gain(test)} against {_reference(test)} ({_word(test)}).")
+    return said + ([f"{told}."] if (told := reach_words(rows)) else [])
+
+
+def reach_words(rows: Sequence[MethodRow]) -> str:
+    """The methods that a fixed budget is out of reach for, with what they keep at least; nothing where there are none.
+
+    >>> names = {"dataset": "cora", "backbone": "gcn", "layers": 2}
+    >>> reach_words([MethodRow(**names, method="cdf", least_share=0.5001), MethodRow(**names, method="dropedge")])
+    'Out of reach: cdf, which keeps at least 50.01 % of the edges'
+    """
+    least = {label: row.least_share for label, row in labelled(rows).items() if row.least_share is not None}
+    if not least:
+        return ""
+    if len(least) == 1:
+        ((label, share),) = least.items()
+        return f"Out of reach: {label}, which keeps at least {at_least(share)} % of the edges"
+    return f"Out of reach: {listed(f'{label} (keeps at least {at_least(share)} %)' for label, share in least.items())}"
+
+
+def at_least(share: float) -> str:
+    """A least share in per cent, rounded up, so that it can be kept.
+
+    >>> at_least(0.42301), at_least(0.5)
+    ('42.31', '50')
+    """
+    return f"{math.ceil(round(share * 1e4, 6)) / 100:g}"
 
 
 def _by_importance(row: MethodRow) -> bool:

@@ -13,9 +13,9 @@ FALLING = 0.25  # of the runs: from here on a method counts as not converged; by
 
 def cautions(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> list[str]:
     """Why to be careful with the rows of a group, a sentence each."""
-    named = labelled(rows)
+    named = {label: row for label, row in labelled(rows).items() if row.least_share is None}
     said = [
-        *_hardly_dropping(named),
+        *([] if protocol is not None and protocol.keep_ratio is not None else _hardly_dropping(named)),
         *_same_trial(named, protocol),
         *_falling(named, protocol),
         *_unseen(named),

@@ -193,6 +193,17 @@ def methods(
                 cells=(plus_minus(percent(one.mean), one.low, one.high), *cells[label]),
             )
             for label, one in named.items()
+        ]
+        + [
+            PanelLine(
+                place=places[label],
+                label=label,
+                mark=Mark(ends=None, strokes=(), said=f"{label}: out of reach at this budget"),
+                outcome="",
+                cells=(NOTHING, *cells[label]),
+            )
+            for label, row in labelled(rows).items()
+            if row.least_share is not None
         ],
         rules={
             kind: axis.at(100 * mean)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tadropedge.atomic import write_atomic
-from tadropedge.comparison.advice import edge_words
+from tadropedge.comparison.advice import at_least, edge_words, reach_words
 from tadropedge.comparison.card import DataCard
 from tadropedge.comparison.cautions import cautions
 from tadropedge.comparison.costs import KEY, Cost, read_costs
@@ -47,6 +47,7 @@ SHORT = {"none": "none", "dropedge": "DropEdge", "budget": "budget", "matched": 
 LEGEND = (
     "against none: not dropping; DropEdge: tuned; budget: DropEdge tuned at the share of edges that the method keeps"
 )
+OUT = "out of reach"
 STYLES = {"better": "bold green", "worse": "bold red", "failed": "bold red"}
 FILES = ("results.json", "results.csv", "report.html", "figures/")  # what write_all writes
 
@@ -83,7 +84,7 @@ def render(results: Results) -> str:
         heading=heading,
         groups=groups,
         winner=winner(results),
-        facts=facts(results.data),
+        facts=[*facts(results.data), *_budget(results)],
         run=run_lines(shown_run),
         script=script("publish/tables.js", "comparison/report.js"),
     )
@@ -156,6 +157,12 @@ def facts(data: DataCard | None) -> list[tuple[str, str]]:
     ]
 
 
+def _budget(results: Results) -> list[tuple[str, str]]:
+    """The share that all methods keep, where it was fixed."""
+    share = None if results.protocol is None else results.protocol.keep_ratio
+    return [] if share is None else [("budget", f"every method that drops keeps {shown(100 * share)} % of the edges")]
+
+
 def _components(data: DataCard) -> str:
     if data.components == 1:
         return "1"
@@ -170,6 +177,10 @@ def _methods(rows: Sequence[MethodRow], costs: Mapping[str, Cost]) -> Panel | No
     cells = {}
     for label, row in labelled(rows).items():
         edges = [*([str(row.settings["method"])] if "method" in row.settings else []), *edge_words(row.settings)]
+        if row.least_share is not None:
+            kept_edges, dropping = f"at least\n{at_least(row.least_share)}", OUT
+            cells[label] = (kept_edges, dropping, *[NOTHING] * (len(COSTS) if costs else 1))
+            continue
         cost = costs.get(row.method)
         untold = ["not recorded"] * (len(COSTS) if costs else 1)
         spent = untold if cost is None else [_seconds(cost.scores), *_training(cost)]
@@ -355,14 +366,17 @@ def table(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> Shown:
     0
     """
     cells, last = [], ""
+    out = [label for label, row in labelled(rows).items() if row.least_share is not None]
     for label, kind, one in _lines(rows):
         again, last = label == last, label
         mean = plus_minus(percent(one.mean), one.low, one.high)
         gap = plus_minus(points(one.difference), one.difference_low, one.difference_high)
         end = (_reference(one), gap, p_value(one.p_value), one.outcome or "")
         cells.append(("" if again else label, "" if again else mean, SHORT.get(kind, ""), *end))
+    cells += [(label, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, OUT) for label in out]
     columns = ("method", f"test\n{measured(rows)}", "against", "its\n(%)", "difference\n(points)", "p", "verdict")
     fair = any(row.against for row in rows)
-    words = (honest_label(rows), LEGEND if fair else "", chosen_words(rows), procedure_words(protocol))
+    reach = f"{told}." if (told := reach_words(rows)) else ""
+    words = (honest_label(rows), LEGEND if fair else "", reach, chosen_words(rows), procedure_words(protocol))
     below = "\n".join(filter(None, words))
     return terminal_table(Table(title(rows), columns, cells, left=(0, 2, 6)), STYLES, below)

@@ -36,6 +36,7 @@ def costs(laboratory: Laboratory, rows: Sequence[MethodRow], report: Report = la
     (['cdf'], True)
     """
     found = {}
+    rows = [row for row in rows if row.least_share is None]  # what is out of reach was not trained
     for place, row in enumerate(rows):
         report(PHASE, place, len(rows))
         trial = laboratory.within_reach(chosen_trial(row))

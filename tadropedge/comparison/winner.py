@@ -18,9 +18,10 @@ VALUED = (
 SWITCHES = ("self_weight", "batch_norm")
 BUDGET = ("keep_prob", "keep_ratio", "keep_last")
 UNTOLD = ("method", "kept_share")  # of what is told of a chosen trial
-# Options of ``tadropedge compare`` that ``tadropedge train`` does not have: with a value, and without.
-TUNING = ("--methods", "--trials", "--choose-splits", "--seeds", "--storage", "--out")
+# Options of ``tadropedge compare`` that ``tadropedge train`` lacks or the settings tell: with a value, and without.
+TUNING = ("--methods", "--trials", "--choose-splits", "--seeds", "--keep-ratio", "--storage", "--out")
 FLAGS = ("--wait", "--json")
+CONDITIONS = "conditions"  # in the label of a run that no command made
 PLACE = "DATA"  # stands for data that no command named
 
 
@@ -93,6 +94,9 @@ def _data(results: Results) -> tuple[list[str], str]:
         known |= {"--backbone": row.backbone, "--layers": row.layers}
     if results.protocol is not None:
         known["--epochs"] = results.protocol.epochs
+    conditions = results.run.get(CONDITIONS)
+    if isinstance(conditions, dict):
+        known |= {f"--{name.replace('_', '-')}": value for name, value in conditions.items()}
     told = [str(part) for pair in known.items() for part in pair]
     return [PLACE, *told], f"Put the name or the path of the data in the place of {PLACE}."
 

@@ -20,10 +20,12 @@ from tadropedge.data.planetoid import data_root, load_planetoid
 from tadropedge.data.pyg_files import load_pyg, pyg_name
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
 from tadropedge.data.splits import (
+    FULL,
     Given,
     OfSizes,
     PerClass,
     Split,
+    check_per_class,
     check_sizes,
     random_split,
     shuffled_split,
@@ -74,8 +76,9 @@ def load_dataset(
     Geometric's own folders below ``root``; nothing is downloaded for them, and nothing is unpickled.
 
     ``root`` is the folder with downloaded files, ``split`` the kind of split (``None`` for the default), ``options``
-    whatever else the loader takes; ``per_class`` asks for a random split. ``split_sizes`` (train, val, test) draws one
-    of these sizes instead.
+    whatever else the loader takes. ``per_class`` asks for a random split: so many labels per class, or ``"full"``, the
+    full split of Planetoid's sets, and of others 60, 20 and 20 % of the labelled nodes. ``split_sizes`` (train, val,
+    test) draws one of these sizes instead.
 
     >>> load_dataset("karate", seed=2).split
     Split(train=8, val=10, test=16)
@@ -93,10 +96,16 @@ source-localization, karate, clusters (did you mean 'karate'?)
         other = "per_class" if split is None else f"split={split!r}"
         raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
     taken = inspect.signature(loader).parameters
-    if "per_class" in options and "split" in taken:
-        if split in ("full", "public", "file"):
-            raise TadropedgeError(f"per_class belongs to split='random', got per_class and split={split!r}")
-        split = split or "random"
+    anew: int | str | None = None
+    if "per_class" in options:
+        labels = options["per_class"] = check_per_class(options["per_class"])
+        if "split" in taken:
+            usual = FULL if labels == FULL == taken["split"].default else "random"
+            if split not in (None, usual):
+                raise TadropedgeError(f"per_class belongs to split={usual!r}, got per_class and split={split!r}")
+            split = usual
+        elif "per_class" not in taken or labels == FULL:
+            anew = options.pop("per_class")  # of whatever was loaded
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}
     if "score_column" in options and "score_column" not in taken:
         raise TadropedgeError(f"score_column names a column of your own file, and {name} is a dataset without any")
@@ -105,6 +114,8 @@ source-localization, karate, clusters (did you mean 'karate'?)
     # Datasets that need no files have no use for the folder, and no quarrel with it.
     with within_memory(f"the dataset {name}"):
         dataset = loader(**options, **({"root": root} if "root" in taken else {}))
+        if anew is not None:
+            return object_dataset(dataset, per_class=anew, seed=seed)
         return dataset if sizes is None else _resized(dataset, sizes, seed)
 
 

@@ -19,7 +19,18 @@ from tadropedge.arrays import plain_array, whole_numbers
 from tadropedge.checks import check_flag, check_integer, check_path, check_text
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import as_float32, csr_tensor, row_normalized
-from tadropedge.data.splits import Drawn, Given, PerClass, Split, num_classes, split_seeds, way_of
+from tadropedge.data.splits import (
+    Drawn,
+    Given,
+    OfSizes,
+    PerClass,
+    Split,
+    check_per_class,
+    full_way,
+    num_classes,
+    split_seeds,
+    way_of,
+)
 from tadropedge.data.tables import read_table
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files import Asked, Held, format_of
@@ -49,7 +60,7 @@ def load_file(
     nodes: str | Path | None = None,
     header: bool | None = None,
     split: str | None = None,
-    per_class: int = 20,
+    per_class: int | str = 20,
     seed: int = 0,
     normalize: bool = False,
     score_column: str | None = None,
@@ -58,7 +69,8 @@ def load_file(
 
     ``split``: ``"file"``, the file's own, or the first of them; ``"random"``, ``per_class`` labels per class, and of
     the rest a third, at most 500, to choose and at most 1000 to judge, drawn from ``seed``; ``None`` for the first
-    where there is one, else the second. ``normalize`` divides each row of features by its sum. ``header`` says whether
+    where there is one, else the second. With ``per_class="full"`` 60 % of the labelled nodes train, 20 % choose and
+    20 % judge. ``normalize`` divides each row of features by its sum. ``header`` says whether
     ``nodes`` has one. ``score_column`` names what becomes the score ``column``: a column of an edge list, by the name
     in its header or by its number from 3 on, an array of an ``.npz`` file or an edge attribute of a ``Data``, each with
     one number per listed edge, of which the mean counts where an edge is listed several times.
@@ -66,7 +78,7 @@ def load_file(
     path = check_path("path", path)
     nodes = None if nodes is None else check_path("nodes", nodes)
     header = None if header is None else check_flag("header", header)
-    seed, per_class = check_integer("seed", seed, least=0), check_integer("per_class", per_class, least=1)
+    seed, per_class = check_integer("seed", seed, least=0), check_per_class(per_class)
     normalize = check_flag("normalize", normalize)
     score_column = None if score_column is None else check_text("score_column", score_column)
     if split is not None:
@@ -82,7 +94,7 @@ def load_file(
         raise TadropedgeError(text if named else f"{path.name}: {text}") from error
 
 
-def made_dataset(contents: Contents, name: str, split: str | None, per_class: int, seed: int) -> Dataset:
+def made_dataset(contents: Contents, name: str, split: str | None, per_class: int | str, seed: int) -> Dataset:
     """The dataset of what was read, with its own split or a random one as :func:`load_file` says."""
     own, drawn = _split(contents, split, per_class, seed)
     dataset = Dataset(
@@ -154,17 +166,30 @@ def data_contents(
     return contents_of(held, file, column)
 
 
-def _split(contents: Contents, split: str | None, per_class: int, seed: int) -> tuple[Split, Drawn | None]:
+def _split(contents: Contents, split: str | None, per_class: int | str, seed: int) -> tuple[Split, Drawn | None]:
     """The dataset's own split, and how others are drawn; ``None``: as it shows."""
     if contents.splits and split != "random":
         return contents.splits[0], Given(contents.splits) if len(contents.splits) > 1 else None
     if split == "file":
         raise TadropedgeError("the file has no split: expected train, val and test")
-    labelled = contents.labels[contents.labels >= 0]
+    drawn: PerClass | OfSizes
+    if isinstance(per_class, str):
+        drawn = full_way(contents.labels, seed=seed)
+    else:
+        drawn = balanced_way(contents.labels, per_class, seed=seed)
+    return drawn.split(contents.labels, split_seeds(seed)[0]), drawn
+
+
+def balanced_way(labels: Tensor, per_class: int, *, seed: int = 0) -> PerClass:
+    """``per_class`` labels of each class, and of the rest a third, at most 500, to choose and at most 1000 to judge.
+
+    >>> balanced_way(torch.arange(34) % 4, 5)
+    PerClass(per_class=5, num_val=4, num_test=10, seed=0)
+    """
+    labelled = labels[labels >= 0]
     rest = labelled.numel() - per_class * labelled.unique().numel()
     num_val = min(NUM_VAL, max(1, rest // 3))
-    drawn = PerClass(per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
-    return drawn.split(contents.labels, split_seeds(seed)[0]), drawn
+    return PerClass(per_class, num_val, min(NUM_TEST, max(1, rest - num_val)), seed=seed)
 
 
 def own_splits(parts: Mapping[str, Any], num_nodes: int) -> tuple[Split, ...]:

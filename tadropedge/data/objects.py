@@ -2,7 +2,7 @@
 
 A ``Data`` has ``x``, ``y``, ``edge_index``, and optional ``edge_weight`` and masks, as in :mod:`tadropedge.data.files`.
 Without masks, or with ``split="random"``, a split is drawn as there: ``per_class`` labels of each class, and of the
-rest a third, at most 500, to choose and at most 1000 to judge.
+rest a third, at most 500, to choose and at most 1000 to judge; with ``per_class="full"`` 60, 20 and 20 % of them all.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 
 from torch import Tensor
 
-from tadropedge.checks import check_integer, check_seed, check_text
+from tadropedge.checks import check_seed, check_text
 from tadropedge.data.dataset import Dataset
 from tadropedge.data.files import Contents, data_contents, made_dataset
+from tadropedge.data.splits import check_per_class
 from tadropedge.errors import TadropedgeError, lookup, show
 
 EXPECTED = "a Data of one graph, a PyG dataset of one graph, a Dataset of tadropedge, a path or a name"
@@ -27,7 +28,7 @@ def object_dataset(
     data: object,
     *,
     split: str | None = None,
-    per_class: int | None = None,
+    per_class: int | str | None = None,
     seed: int = 0,
     score_column: str | None = None,
     **options: Any,
@@ -48,7 +49,7 @@ def object_dataset(
     if split is not None:
         lookup("split", split, {"file": None, "random": None})
     if per_class is not None:
-        per_class = check_integer("per_class", per_class, least=1)
+        per_class = check_per_class(per_class)
         if split == "file":
             raise TadropedgeError("per_class belongs to split='random', got per_class and split='file'")
     way, count = "random" if per_class is not None else split, PER_CLASS if per_class is None else per_class
@@ -69,7 +70,7 @@ def object_dataset(
         raise TadropedgeError(text if text.startswith(name) else f"{name}: {text}") from error
 
 
-def _drawn_anew(dataset: Dataset, per_class: int, seed: int) -> Dataset:
+def _drawn_anew(dataset: Dataset, per_class: int | str, seed: int) -> Dataset:
     if dataset.level != "node":
         raise TadropedgeError(
             f"a random split is for node-level data, and {dataset.name} is a {dataset.level}-level task"

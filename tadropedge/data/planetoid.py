@@ -27,7 +27,7 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import csr_tensor, row_normalized
 from tadropedge.data.pickles import read_pickle
 from tadropedge.data.pyg_sets import SETS, located
-from tadropedge.data.splits import OfSizes, PerClass, Split, way_of
+from tadropedge.data.splits import OfSizes, PerClass, Split, check_per_class, way_of
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import existing, read_bytes
 from tadropedge.graph import Graph
@@ -50,7 +50,7 @@ def load_planetoid(
     root: str | Path | None = None,
     split: str = "full",
     *,
-    per_class: int = 20,
+    per_class: int | str = 20,
     seed: int = 0,
     normalize: bool = True,
 ) -> Dataset:
@@ -60,20 +60,23 @@ def load_planetoid(
 
     * ``full``, the paper's: test is ``test.index``, validation the last 500 of ``ally``, training all before them;
     * ``public``: the same test nodes, training the first ``len(y)`` nodes, validation the 500 after them;
-    * ``random``: ``per_class`` labels per class, then 500 and 1000 of the others, drawn from ``seed``.
+    * ``random``: ``per_class`` labels per class, then 500 and 1000 of the others, drawn from ``seed``;
+      ``per_class="full"`` is another way to say ``split="full"``.
 
     ``normalize`` divides each row of features by its sum. Nodes that have no row in the files (15 in CiteSeer)
     have features of zero and no label.
     """
     lookup("split", split, dict.fromkeys(("full", "public", "random")))
     folder = _folder(name)
-    seed, per_class = check_integer("seed", seed, least=0), check_integer("per_class", per_class, least=1)
+    seed, per_class = check_integer("seed", seed, least=0), check_per_class(per_class)
+    if isinstance(per_class, str) and split != per_class:
+        raise TadropedgeError(f"per_class={per_class!r} and split={split!r} exclude each other")
     normalize = check_flag("normalize", normalize)
     paths = _paths(folder, root)
     _fetch(folder, list(paths.values()))
     files = _read(paths)
     features, labels = _features(files), _labels(files)
-    if split == "random":
+    if split == "random" and isinstance(per_class, int):
         drawn: PerClass | OfSizes = PerClass(per_class, NUM_VAL, NUM_TEST, seed=seed)
         own = drawn.split(labels, seed)
     else:

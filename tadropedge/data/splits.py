@@ -19,6 +19,8 @@ from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import fingerprint
 
 PARTS = ("train", "val", "test")
+FULL = "full"  # in the place of a number of labels per class: most labels train
+FULL_SHARES = (0.6, 0.2)  # of the labelled nodes, to train and to validate; the others test
 Indices = npt.NDArray[np.int64]
 
 
@@ -207,6 +209,21 @@ def _cut(order: Indices, sizes: tuple[int, int, int]) -> Split:
     return Split(*(torch.from_numpy(np.sort(part)) for part in np.split(order[: ends[-1]], ends[:-1])))
 
 
+def check_per_class(per_class: object) -> int | str:
+    """Return a number of labels per class, or ``"full"``.
+
+    >>> check_per_class("most")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: per_class must be a whole number of at least 1, or 'full', got 'most'
+    """
+    if isinstance(per_class, str):
+        if per_class != FULL:
+            told = show(per_class, typed=False)
+            raise TadropedgeError(f"per_class must be a whole number of at least 1, or {FULL!r}, got {told}")
+        return per_class
+    return check_integer("per_class", per_class, least=1)
+
+
 def _settle_counts(way: PerClass | OfSizes, *names: str) -> None:
     """Check the counts of a way of drawing, and its seed."""
     for name in names:
@@ -277,6 +294,19 @@ class OfSizes:
     def words(self) -> str:
         """How splits are drawn, in words."""
         return f"{self.train} to train, {self.num_val} to validate, {self.num_test} to test, drawn uniformly"
+
+
+def full_way(labels: Tensor, *, seed: int = 0) -> OfSizes:
+    """60 % of the labelled nodes to train, 20 % to validate and the others to test, drawn uniformly.
+
+    >>> full_way(torch.tensor([0] * 90 + [1] * 9 + [-1]))
+    OfSizes(train=59, num_val=20, num_test=20, seed=0)
+    """
+    count = int((labels >= 0).sum())
+    train, val = (round(share * count) for share in FULL_SHARES)
+    if min(train, val, count - train - val) < 1:
+        raise TadropedgeError(f"per_class={FULL!r} needs at least 3 labelled nodes, got {count}")
+    return OfSizes(train, val, count - train - val, seed=seed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
