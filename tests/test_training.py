@@ -502,7 +502,7 @@ def test_a_backbone_learns_from_mini_batches_too(monkeypatch):
     task = make_task(KARATE, [KARATE.split], lab()._needed([trial]))
     batch, seen = Batch(task, SMALL, [trial], [0], Course(epochs=2)), []
     learn = batch._learn
-    monkeypatch.setattr(batch, "_learn", lambda nodes, keeps: seen.append(nodes) or learn(nodes, keeps))
+    monkeypatch.setattr(batch, "_learn", lambda nodes, *others: seen.append(nodes) or learn(nodes, *others))
     batch.run_epoch()
     assert [int(nodes.sum()) for nodes in seen] == [3, 3, 2]
     assert torch.equal(torch.stack(seen).sum(0), batch.learning.masks[0])
