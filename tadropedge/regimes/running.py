@@ -150,7 +150,11 @@ def _played(laboratories: _Laboratories, cell: Planned, run: MapRun, words: str)
             warnings.simplefilter("ignore", category)
         laboratory = laboratories.of(cell)
         plan = laboratories.plan(cell, laboratory)
-        found = trained(laboratory, plan, run.out / "studies" / f"{cell.dataset}.journal", run.report)
+
+        def report(phase: str, done: int, total: int) -> None:
+            run.report(f"{words}: {phase}", done, total)
+
+        found = trained(laboratory, plan, run.out / "studies" / f"{cell.dataset}.journal", report)
         seconds = _seconds(laboratory, found, cell, run) if cell.kind == TIMED else {}
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     return Played(
