@@ -24,7 +24,7 @@ from tadropedge.regimes.results import FAILED, JUDGED, OUT_OF_REACH, MapCell, Ma
 Array = npt.NDArray[np.float64]
 SPECTRAL = ("aggregate", "effective")  # scores that are made of the Laplacian
 DEGREE = "degree-proportional"  # what they are held against
-OFFSET, EVERY = 4, 8  # of the sorted shifts: an eighth of them gives the same interval in an eighth of the time
+EVERY = 8  # of the sorted shifts: an eighth of them gives the same interval in an eighth of the time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,9 +106,13 @@ def _tests(one: Played) -> Iterator[_Uncorrected]:
                 place=(one.cell.key, method, kind),
                 reference=name,
                 difference=float(np.nanmean(gaps)),
-                half=half_width(gaps, np.sort(luck)[OFFSET::EVERY], LEVEL),
+                half=half_width(gaps, _thinned(luck), LEVEL),
                 p_value=float(deciding_p_values(ours, theirs, luck, fine=True)),
             )
+
+
+def _thinned(shifts: Array) -> Array:
+    return np.sort(shifts)[EVERY // 2 :: EVERY] if len(shifts) > EVERY**2 else shifts
 
 
 def _rows(one: Played, tests: Mapping[tuple[str, str], Mapping[str, MapTest]]) -> Iterator[MapRow]:
