@@ -151,6 +151,15 @@ def condition_words(kind: str, value: Value) -> str:
     return words.get(kind, f"{kind} {value}")
 
 
+def capital(words: str) -> str:
+    """Words at the start of a sentence.
+
+    >>> capital("all labels")
+    'All labels'
+    """
+    return words[:1].upper() + words[1:]
+
+
 def heading(kind: str, value: Value) -> str:
     r"""A condition at the head of a column: two short lines.
 
@@ -256,6 +265,11 @@ class Choice:
     method: str | None
     reference: str
     record: Record
+
+    @property
+    def often(self) -> bool:
+        """Whether the method is better in at least half of the cells."""
+        return 2 * self.record.better >= self.record.cells > 0
 
 
 def choice(found: RegimeMap, condition: Condition) -> Choice:
