@@ -24,8 +24,9 @@ ROOT = Path(__file__).parents[1]
 MAP = regime_map()
 CELL = {
     "dataset": "dblp", "kind": "labels", "value": 5, "backbone": "gcn", "layers": 2, "nodes": 17716,
-    "mean_degree": 5.968, "homophily": 0.83, "classes": 4, "labels": 5.0, "seeds": 50, "state": "gain", "method": "degree-proportional",
-    "gain": 0.012, "low": 0.008, "high": 0.016, "half_width": 0.004, "dropedge": "undecided",
+    "mean_degree": 5.968, "homophily": 0.83, "classes": 4, "labels": 5.0, "seeds": 50, "state": "gain",
+    "method": "degree-proportional", "gain": 0.012, "low": 0.008, "high": 0.016, "half_width": 0.004,
+    "dropedge": "undecided",
 }  # fmt: skip
 
 
@@ -92,7 +93,8 @@ def test_odd_data_have_a_nearest_case_too():
 def test_the_sentence_says_what_the_cell_says():
     assert sentence(ShippedCell(**CELL)) == (
         "The nearest case of the map is dblp with 5 labels per class, gcn with 2 layers (homophily 0.83, mean degree "
-        "6.0): there degree-proportional gained +1.20 ± 0.40 points over not dropping and cannot be told apart from DropEdge."
+        "6.0): there degree-proportional gained +1.20 ± 0.40 points over not dropping and cannot be told apart from "
+        "DropEdge."
     )
     for outcome, words in (("better", "and is surely better than"), ("worse", "but is surely worse than")):
         assert f"over not dropping {words} DropEdge." in sentence(ShippedCell(**CELL | {"dropedge": outcome}))

@@ -28,14 +28,11 @@ from tadropedge.regimes.terminal import table, told
 MAP = regime_map()
 
 
-def test_of(points, sure=True, half=0.3):
+def found_by(points, sure=True, half=0.3):
     """A test that found so many points, surely or not."""
     share, width = points / 100, half / 100
     p = 0.001 if sure else 0.7
     return MapTest(reference="r", difference=share, low=share - width, high=share + width, p_value=p, corrected=p)
-
-
-test_of.__test__ = False
 
 
 def row(where, method, mean, state=JUDGED, **members):
@@ -66,7 +63,7 @@ def only(found):
 
 
 def test_the_best_is_surely_better_and_has_the_largest_mean():
-    sure = {"dropedge": {"none": test_of(1.0)}, "auto": {"none": test_of(2.0)}, "cdf": {"none": test_of(3.0, False)}}
+    sure = {"dropedge": {"none": found_by(1.0)}, "auto": {"none": found_by(2.0)}, "cdf": {"none": found_by(3.0, False)}}
     one = only(small(sure))
     assert (one.best.method, one.state, one.leader.method) == ("auto", "gain", "cdf")
     assert one.half_width == pytest.approx(0.003)
@@ -74,24 +71,24 @@ def test_the_best_is_surely_better_and_has_the_largest_mean():
 
 def test_what_dropedge_or_the_degree_score_beats_is_not_the_best():
     for reference in ("dropedge", "budget", "degree"):
-        beaten = {"cdf": {"none": test_of(2.0), reference: test_of(-1.0)}, "dropsens": {"none": test_of(1.0)}}
+        beaten = {"cdf": {"none": found_by(2.0), reference: found_by(-1.0)}, "dropsens": {"none": found_by(1.0)}}
         assert only(small(beaten)).best.method == "dropsens"
-    alone = {"cdf": {"none": test_of(2.0), "dropedge": test_of(-1.0)}}
+    alone = {"cdf": {"none": found_by(2.0), "dropedge": found_by(-1.0)}}
     assert only(small(alone)).best.method == "cdf"
 
 
 def test_grey_and_losses():
-    grey = {"dropedge": {"none": test_of(-1.0)}, "auto": {"none": test_of(0.5, False)}}
+    grey = {"dropedge": {"none": found_by(-1.0)}, "auto": {"none": found_by(0.5, False)}}
     assert (only(small(grey)).state, only(small(grey)).best) == ("grey", None)
-    loss = {"dropedge": {"none": test_of(-1.0)}, "auto": {"none": test_of(-0.5)}}
+    loss = {"dropedge": {"none": found_by(-1.0)}, "auto": {"none": found_by(-0.5)}}
     assert (only(small(loss)).state, only(small(loss)).leader.method) == ("loss", "auto")
     assert only(small({})).state == "unjudged"
 
 
 def test_a_network_without_edges_is_a_control_and_never_the_best():
-    one = only(small({"mlp": {"none": test_of(5.0)}, "dropedge": {"none": test_of(0.1, False)}}))
+    one = only(small({"mlp": {"none": found_by(5.0)}, "dropedge": {"none": found_by(0.1, False)}}))
     assert (one.state, one.best, one.edgeless) == ("grey", None, True)
-    assert not only(small({"mlp": {"none": test_of(-5.0)}})).edgeless
+    assert not only(small({"mlp": {"none": found_by(-5.0)}})).edgeless
 
 
 def test_methods_that_were_not_judged_take_no_part():
@@ -104,10 +101,10 @@ def test_methods_that_were_not_judged_take_no_part():
 
 def test_beyond_is_better_than_not_dropping_and_than_dropedge():
     tests = {
-        "dropedge": {"none": test_of(1.0)},
-        "cdf": {"none": test_of(2.0), "dropedge": test_of(1.0)},
-        "auto": {"none": test_of(2.0), "dropedge": test_of(1.0, False)},
-        "dropsens": {"none": test_of(2.0, False), "dropedge": test_of(1.0)},
+        "dropedge": {"none": found_by(1.0)},
+        "cdf": {"none": found_by(2.0), "dropedge": found_by(1.0)},
+        "auto": {"none": found_by(2.0), "dropedge": found_by(1.0, False)},
+        "dropsens": {"none": found_by(2.0, False), "dropedge": found_by(1.0)},
     }
     assert only(small(tests)).beyond == ["cdf"]
 
@@ -150,7 +147,7 @@ def test_homophily_is_that_of_the_graph_without_noise():
 
 
 def test_narrow_cells():
-    wide, slim = ({"cdf": {"none": test_of(0.0, False, half)}} for half in (0.6, 0.4))
+    wide, slim = ({"cdf": {"none": found_by(0.0, False, half)}} for half in (0.6, 0.4))
     found = joined(small(wide), small(slim, where=cell("dblp")), small({}, where=cell("actor")))
     assert narrow(findings(found)) == (1, 2)
     assert width_words(findings(found)).endswith("in 1 of 2 cells (50 %).")
@@ -158,19 +155,19 @@ def test_narrow_cells():
 
 def test_one_method_is_chosen_for_all_datasets():
     found = joined(
-        small({"cdf": {"none": test_of(1.0)}, "auto": {"none": test_of(0.5)}}),
-        small({"cdf": {"none": test_of(-1.0)}, "auto": {"none": test_of(0.1, False)}}, where=cell("dblp")),
+        small({"cdf": {"none": found_by(1.0)}, "auto": {"none": found_by(0.5)}}),
+        small({"cdf": {"none": found_by(-1.0)}, "auto": {"none": found_by(0.1, False)}}, where=cell("dblp")),
     )
     made = choice(found, ("base", None))
     assert (made.method, made.record.better, made.record.worse, made.often) == ("auto", 1, 0, True)
     assert made.record.median == pytest.approx(0.003)
-    nothing = choice(small({"cdf": {"none": test_of(-1.0)}}), ("base", None))
+    nothing = choice(small({"cdf": {"none": found_by(-1.0)}}), ("base", None))
     assert (nothing.method, nothing.record.cells) == (None, 1)
 
 
 def test_with_a_budget_methods_are_chosen_by_dropedge_at_that_budget():
     where = cell("cora", "budget", 0.1)
-    tests = {"cdf": {"none": test_of(-2.0), "budget": test_of(1.0)}, "dropedge": {"none": test_of(-3.0)}}
+    tests = {"cdf": {"none": found_by(-2.0), "budget": found_by(1.0)}, "dropedge": {"none": found_by(-3.0)}}
     made = choice(small(tests, where=where), ("budget", 0.1))
     assert (made.method, made.reference, made.record.better) == ("cdf", "budget", 1)
 
@@ -192,7 +189,7 @@ def test_every_question_has_a_sentence_with_its_counts():
 
 
 def test_a_question_without_cells_says_so():
-    told = {one.name: one for one in statements(small({"cdf": {"none": test_of(1.0)}}))}
+    told = {one.name: one for one in statements(small({"cdf": {"none": found_by(1.0)}}))}
     assert {one.words for one in told.values()} == {"No cell was judged."}
     assert {one.cells for one in told.values()} == {0}
 
@@ -200,9 +197,9 @@ def test_a_question_without_cells_says_so():
 def test_the_sentence_on_budgets_has_both_losses():
     where = cell("cora", "budget", 0.1)
     tests = {
-        "dropedge": {"none": test_of(-3.0)},
-        "degree-proportional": {"none": test_of(-0.4), "budget": test_of(2.6)},
-        "auto": {"none": test_of(-0.1), "budget": test_of(2.9)},
+        "dropedge": {"none": found_by(-3.0)},
+        "degree-proportional": {"none": found_by(-0.4), "budget": found_by(2.6)},
+        "auto": {"none": found_by(-0.1), "budget": found_by(2.9)},
     }
     words = next(one.words for one in statements(small(tests, where=where)) if one.name == "low budget")
     assert "by −0.40 points in the median of 1 cell, DropEdge by −3.00" in words  # auto is no score
@@ -213,22 +210,22 @@ def test_the_sentence_on_budgets_has_both_losses():
 
 
 def auto(none, dropedge, *others, where=None):
-    tests = {"dropedge": {"none": test_of(0.1, False)}, "auto": {"none": none, "dropedge": dropedge}}
-    tests |= {name: {"none": test_of(2.0), "dropedge": test_of(2.0)} for name in others}
+    tests = {"dropedge": {"none": found_by(0.1, False)}, "auto": {"none": none, "dropedge": dropedge}}
+    tests |= {name: {"none": found_by(2.0), "dropedge": found_by(2.0)} for name in others}
     return small(tests, where=where)
 
 
 def test_auto_reaches_its_goal_by_a_third_and_without_a_loss():
     names = list(DATASETS)[:3]
-    won = auto(test_of(1.0), test_of(1.0), where=cell(names[0]))
-    rest = [auto(test_of(0.1, False), test_of(0.0, False), "cdf", where=cell(name)) for name in names[1:]]
+    won = auto(found_by(1.0), found_by(1.0), where=cell(names[0]))
+    rest = [auto(found_by(0.1, False), found_by(0.0, False), "cdf", where=cell(name)) for name in names[1:]]
     goal = goals(joined(won, *rest))[0]
     assert goal.reached
     assert (goal.measured["possible"], goal.measured["better"]) == (3, 1)
-    fewer = auto(test_of(0.1, False), test_of(0.0, False), "cdf", where=cell("dblp"))
+    fewer = auto(found_by(0.1, False), found_by(0.0, False), "cdf", where=cell("dblp"))
     assert not goals(joined(won, *rest, fewer))[0].reached  # one in four
     for none, dropedge in ((-1.0, 0.0), (1.0, -1.0)):
-        lost = auto(test_of(none), test_of(dropedge, dropedge != 0), where=cell("dblp", "budget", 0.1))
+        lost = auto(found_by(none), found_by(dropedge, dropedge != 0), where=cell("dblp", "budget", 0.1))
         goal = goals(joined(won, lost))[0]
         assert not goal.reached
         assert goal.measured["worse"] == ["dblp/budget-0.1"]
@@ -238,8 +235,8 @@ def test_auto_reaches_its_goal_by_a_third_and_without_a_loss():
 
 def test_whether_a_spectral_score_beats_the_degree_score():
     tests = {
-        "cdf": {"none": test_of(1.0), "degree": test_of(-1.0)},
-        "effective-proportional": {"none": test_of(1.0), "degree": test_of(0.5)},
+        "cdf": {"none": found_by(1.0), "degree": found_by(-1.0)},
+        "effective-proportional": {"none": found_by(1.0), "degree": found_by(0.5)},
     }
     found = spectral(findings(small(tests)))
     assert (found.tests, found.better, found.worse) == (2, 1, 1)
@@ -255,7 +252,7 @@ def test_whether_a_spectral_score_beats_the_degree_score():
 def test_the_goal_of_low_budgets():
     def at(dataset, points, seconds=None):
         where = cell(dataset, "budget", 0.1)
-        found = small({"degree-proportional": {"none": test_of(points, half=0.2)}}, where=where)
+        found = small({"degree-proportional": {"none": found_by(points, half=0.2)}}, where=where)
         rows = [
             row(where, one.method, one.mean, tests=one.tests, epoch_seconds=time)
             for one, time in zip(found.rows, seconds or (None, None), strict=True)

@@ -25,7 +25,7 @@ from tadropedge.regimes.report import AGAINST, opening
 from tadropedge.regimes.results import RegimeMap, read_map
 from tadropedge.regimes.statements import statements
 from tadropedge.regimes.summary import (
-    Choice,
+    MapChoice,
     capital,
     choice,
     condition_words,
@@ -54,12 +54,12 @@ def rows(found: RegimeMap) -> Iterator[tuple[str, ...]]:
         yield capital("; ".join(without)), "no dropping", f"0 of {counted(cells, 'cell')}, any method", NOTHING
 
 
-def used(made: Choice) -> str:
+def used(made: MapChoice) -> str:
     """The method to use, with the doubt it deserves.
 
-    >>> from tadropedge.regimes.summary import Record
-    >>> record = Record(better=1, undecided=9)
-    >>> used(Choice(condition=("depth", 8), method="dropedge", reference="none", record=record))
+    >>> from tadropedge.regimes.summary import MethodRecord
+    >>> record = MethodRecord(better=1, undecided=9)
+    >>> used(MapChoice(condition=("depth", 8), method="dropedge", reference="none", record=record))
     'perhaps `dropedge`'
     """
     if made.method is None:
@@ -67,7 +67,7 @@ def used(made: Choice) -> str:
     return f"`{made.method}`" if made.often else f"perhaps `{made.method}`"
 
 
-def recorded(made: Choice) -> str:
+def recorded(made: MapChoice) -> str:
     """In how many cells a method is better, and than what if it is not not dropping."""
     told = made.record
     against = "" if made.reference == "none" else f", than {AGAINST[made.reference]}"

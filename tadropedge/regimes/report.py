@@ -17,9 +17,9 @@ from tadropedge.regimes.statements import statements
 from tadropedge.regimes.summary import (
     AUTO,
     GAIN,
-    Choice,
     Condition,
     Finding,
+    MapChoice,
     capital,
     choice,
     condition_words,
@@ -134,7 +134,7 @@ def decisions(found: RegimeMap) -> Table:
     return Table("what to use", ("your situation", "use", "record", "median difference"), rows, left=(0, 1, 2))
 
 
-def decision(made: Choice) -> tuple[str, str, str, str]:
+def decision(made: MapChoice) -> tuple[str, str, str, str]:
     """The row of one situation: the method ("perhaps": it is better on less than half of the datasets) and its record.
 
     The last cell is the median of its differences over all datasets, those that it does not help included.
