@@ -131,6 +131,13 @@ def test_the_page_is_never_wider_than_the_screen(width, text, tmp_path):
 
 
 @needs_chromium
+def test_no_column_is_hidden_on_a_desk(text, tmp_path):
+    hidden = """for (const one of page.querySelectorAll("details")) one.open = true;
+        return [...page.querySelectorAll(".scroll")].map(box => box.scrollWidth - box.clientWidth)"""
+    assert set(driven(tmp_path, text, hidden)) == {0}
+
+
+@needs_chromium
 def test_pointing_at_a_tile_shows_every_method_of_its_cell(text, tmp_path):
     point = """const tile = page.querySelector('a[data-cell="photo/noise-1.0"]');
         tile.dispatchEvent(new view.PointerEvent("pointerenter"));

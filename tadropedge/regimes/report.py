@@ -42,6 +42,12 @@ AGAINST = {  # the references of a test, as a reader is told
     "budget": "DropEdge at the same budget",
     "degree": "the degree score",
 }
+SHORT = {
+    "none": "not\ndropping",
+    "dropedge": "DropEdge\ntuned",
+    "budget": "DropEdge,\nsame budget",
+    "degree": "degree\nscore",
+}
 WHERE = "studies"  # the member of a run that says where the trials of a cell are
 COLUMNS = (
     *("dataset", "kind", "value", "method", "state", "mean", "low", "high", "seeds", "kept_share", "least_share"),
@@ -164,8 +170,8 @@ def _section(found: RegimeMap, every: Sequence[Finding], condition: Condition) -
     )
     lines = [(one.cell.key, line) for one in some for line in _methods(one, methods(found))]
     columns = (
-        *("dataset", "method", "test (%)", "kept (%)", *(f"against\n{words}" for words in AGAINST.values())),
-        *("trial", "epoch (ms)"),
+        *("dataset", "method", "test\n(%)", "kept\n(%)", *(f"against\n{words}" for words in SHORT.values())),
+        *("trial", "epoch\n(ms)"),
     )
     return Section(
         anchor=anchor(kind, value),
