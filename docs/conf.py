@@ -37,6 +37,7 @@ extensions = [
     "cards",  # these are our own, in docs/_ext
     "commands",
     "names",
+    "regimes",
     "repository",
 ]
 exclude_patterns = ["_ext", "tutorials"]

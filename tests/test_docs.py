@@ -35,13 +35,14 @@ def extensions(monkeypatch):
         "evidence",
         "names",
         "reading_order",
+        "regimes",
         "repository",
         "tutorials",
     ):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("name", ["cards", "evidence", "names", "reading_order", "repository"])
+@pytest.mark.parametrize("name", ["cards", "evidence", "names", "reading_order", "regimes", "repository"])
 def test_the_examples_of_the_extensions(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted

@@ -37,8 +37,8 @@ def heat_map(found: RegimeMap) -> tuple[Figure, str]:
         for x, tile in enumerate(line):
             if tile is not None:
                 _draw(axis, x, y, tile)
-    axis.set_xlim(0, len(columns))
-    axis.set_ylim(len(rows), 0)
+    axis.set_xlim(0, max(len(columns), 1))
+    axis.set_ylim(max(len(rows), 1), 0)
     axis.set_xticks([x + 0.5 for x in range(len(columns))], [name(words) for words in columns], fontsize=9)
     axis.set_yticks([y + 0.5 for y in range(len(rows))], [name(words, 20) for words, _ in rows], fontsize=9)
     axis.xaxis.tick_top()

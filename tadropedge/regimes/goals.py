@@ -9,7 +9,17 @@ from statistics import median
 from tadropedge.publish.wording import counted, points
 from tadropedge.regimes.results import MapRow, RegimeMap
 from tadropedge.regimes.statements import best_score, statements
-from tadropedge.regimes.summary import AUTO, NOT_DROPPING, Finding, condition_words, findings, narrow, record, under
+from tadropedge.regimes.summary import (
+    AUTO,
+    NOT_DROPPING,
+    Finding,
+    capital,
+    condition_words,
+    findings,
+    narrow,
+    record,
+    under,
+)
 
 LOW_BUDGET, ALLOWED = 0.1, 0.005  # the budget of the third goal, and the loss it allows
 THIRD = 3  # one cell in three
@@ -76,7 +86,7 @@ def statement_goal(found: RegimeMap, every: Sequence[Finding]) -> Goal:
     return Goal(
         name="a clear statement for depth, few labels, low budget, noise, heterophily and missing features, and "
         "whether a spectral score ever beats the degree score",
-        words=f"{said[0].upper()}{said[1:]}. {told.words} By method: {names}.",
+        words=f"{capital(said)}. {told.words} By method: {names}.",
         reached=not silent and bool(told.tests),
         measured={"silent": silent, **vars(told)},
     )

@@ -13,13 +13,14 @@ from tadropedge.publish.wording import NOTHING, counted, percent, plus_minus, po
 from tadropedge.regimes.figures import heat_map
 from tadropedge.regimes.goals import goals, width_words
 from tadropedge.regimes.results import JUDGED, KINDS, REFERENCES, MapRow, RegimeMap, write_map
-from tadropedge.regimes.statements import Statement, statements
+from tadropedge.regimes.statements import statements
 from tadropedge.regimes.summary import (
     AUTO,
     GAIN,
-    Choice,
     Condition,
     Finding,
+    MapChoice,
+    capital,
     choice,
     condition_words,
     conditions,
@@ -41,6 +42,12 @@ AGAINST = {  # the references of a test, as a reader is told
     "budget": "DropEdge at the same budget",
     "degree": "the degree score",
 }
+SHORT = {
+    "none": "not\ndropping",
+    "dropedge": "DropEdge\ntuned",
+    "budget": "DropEdge,\nsame budget",
+    "degree": "degree\nscore",
+}
 WHERE = "studies"  # the member of a run that says where the trials of a cell are
 COLUMNS = (
     *("dataset", "kind", "value", "method", "state", "mean", "low", "high", "seeds", "kept_share", "least_share"),
@@ -52,12 +59,12 @@ TESTED = ("difference", "low", "high", "p_value", "corrected", "outcome")
 def write_all(found: RegimeMap, folder: Path) -> Path:
     """Write every file of the folder, each in one step, ``results.json`` first; return the path of the page."""
     write_map(found, folder / "results.json")
-    write_atomic(folder / "map.csv", map_csv(found))
     return write_pages(found, folder)
 
 
 def write_pages(found: RegimeMap, folder: Path) -> Path:
-    """Write what is made of ``results.json``: picture, ``README.md`` and ``report.html``, whose path is returned."""
+    """Write what is made of ``results.json``; return the path of the page."""
+    write_atomic(folder / "map.csv", map_csv(found))
     write_atomic(folder / "figures" / "map.png", heat_map(found))
     write_atomic(folder / "README.md", readme(found).encode())
     return write_atomic(folder / "report.html", page(found).encode())
@@ -129,26 +136,23 @@ def opening(found: RegimeMap) -> str:
 
 def decisions(found: RegimeMap) -> Table:
     """What to use in each situation: one method for all datasets, and its record there."""
-    rows = [decision(found, choice(found, condition)) for condition in conditions(found)]
+    rows = [decision(choice(found, condition)) for condition in conditions(found)]
     return Table("what to use", ("your situation", "use", "record", "median difference"), rows, left=(0, 1, 2))
 
 
-def decision(found: RegimeMap, made: Choice) -> tuple[str, str, str, str]:
+def decision(made: MapChoice) -> tuple[str, str, str, str]:
     """The row of one situation: the method ("perhaps": it is better on less than half of the datasets) and its record.
 
     The last cell is the median of its differences over all datasets, those that it does not help included.
     """
-    words = condition_words(*made.condition)
-    words = words[0].upper() + words[1:]
-    against = AGAINST[made.reference]
+    words, against = capital(condition_words(*made.condition)), AGAINST[made.reference]
     if made.method is None:
         use = "DropEdge: no score is better" if made.reference == "budget" else "no dropping: nothing is better"
         return words, use, f"0 of {made.record.cells} datasets better than {against}", NOTHING
     told = made.record
     lost = f", worse in {told.worse}" if told.worse else ""
     record_words = f"better than {against} in {told.better} of {told.cells} datasets{lost}"
-    often = 2 * told.better >= told.cells
-    return words, made.method if often else f"perhaps {made.method}", record_words, f"{points(told.median)} points"
+    return words, made.method if made.often else f"perhaps {made.method}", record_words, f"{points(told.median)} points"
 
 
 def _section(found: RegimeMap, every: Sequence[Finding], condition: Condition) -> Section:
@@ -166,12 +170,12 @@ def _section(found: RegimeMap, every: Sequence[Finding], condition: Condition) -
     )
     lines = [(one.cell.key, line) for one in some for line in _methods(one, methods(found))]
     columns = (
-        *("dataset", "method", "test (%)", "kept (%)", *(f"against\n{words}" for words in AGAINST.values())),
-        *("trial", "epoch (ms)"),
+        *("dataset", "method", "test\n(%)", "kept\n(%)", *(f"against\n{words}" for words in SHORT.values())),
+        *("trial", "epoch\n(ms)"),
     )
     return Section(
         anchor=anchor(kind, value),
-        title=title[0].upper() + title[1:],
+        title=capital(title),
         words=words,
         best=Table(f"best methods, {title}", BEST, [_best(one) for one in some], left=(0, 1, 2)),
         every=Table(f"every method, {title}", columns, [line for _, line in lines], left=(0, 1)),
@@ -289,7 +293,7 @@ def readme(found: RegimeMap) -> str:
         "",
         "## What was found",
         "",
-        *(f"* **{_capital(one)}**: {one.words}" for one in statements(found)),
+        *(f"* **{capital(one.name)}**: {one.words}" for one in statements(found)),
         "",
         "## Goals",
         "",
@@ -309,7 +313,3 @@ def readme(found: RegimeMap) -> str:
         *(f"* {name}: {value}" for name, value in run_lines(found.run) if name not in ("command", WHERE)),
     ]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _capital(one: Statement) -> str:
-    return one.name[0].upper() + one.name[1:]

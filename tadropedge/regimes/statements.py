@@ -8,10 +8,11 @@ from statistics import median
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
-from tadropedge.publish.wording import listed, points
+from tadropedge.publish.wording import counted, listed, points
 from tadropedge.regimes.results import BASE, MapRow, RegimeMap
 from tadropedge.regimes.summary import (
     Finding,
+    capital,
     condition_words,
     conditions,
     difference,
@@ -53,8 +54,8 @@ def statements(found: RegimeMap) -> list[Statement]:
             asked = [one for one in conditions(found) if one[0] == kind]
             some = {condition_words(*one): under(every, *one) for one in asked}
             cells = tally([one for part in some.values() for one in part]).cells
-            words = _budget(some) if kind == "budget" else _helped(some, under(every, BASE))
-        made.append(Statement(name, words if cells else "No cell was judged.", cells))
+            words = "" if not cells else _budget(some) if kind == "budget" else _helped(some, under(every, BASE))
+        made.append(Statement(name, words or "No cell was judged.", cells))
     return made
 
 
@@ -80,7 +81,7 @@ def _further(some: Sequence[Finding]) -> str:
     found, top = tally(some), _largest(some)
     beyond = f"a method is also better than DropEdge in {_of(found.beyond, found.cells)}"
     if top is None:
-        return f"{beyond[0].upper()}{beyond[1:]}."
+        return f"{capital(beyond)}."
     best, where = top.best, top.cell.dataset
     told = difference(best.tests["none"]) if best else ""
     return f"The largest gain is {told} points ({best.method if best else ''} on {where}), and {beyond}."
@@ -108,11 +109,10 @@ def _budget(some: dict[str, list[Finding]]) -> str:
         above = _of(tally(part).gains, tally(part).cells)
         parts.append(
             f"with {words} the best score differs from the whole graph by {points(lost)} points in the median of "
-            f"{len(leaders)} cells{beside}; a score is better than DropEdge at the same budget in "
+            f"{counted(len(leaders), 'cell')}{beside}; a score is better than DropEdge at the same budget in "
             f"{_of(better, len(leaders))}, and some dropping better than the whole graph in {above}"
         )
-    said = ". ".join(f"{part[0].upper()}{part[1:]}" for part in parts)
-    return f"{said}." if said else "No cell was judged."
+    return "".join(f"{capital(part)}. " for part in parts).rstrip()
 
 
 def _heterophily(every: Sequence[Finding], known: dict[str, float]) -> tuple[str, int]:

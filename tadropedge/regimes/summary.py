@@ -151,6 +151,15 @@ def condition_words(kind: str, value: Value) -> str:
     return words.get(kind, f"{kind} {value}")
 
 
+def capital(words: str) -> str:
+    """Words at the start of a sentence.
+
+    >>> capital("all labels")
+    'All labels'
+    """
+    return words[:1].upper() + words[1:]
+
+
 def heading(kind: str, value: Value) -> str:
     r"""A condition at the head of a column: two short lines.
 
@@ -173,7 +182,7 @@ def homophily(found: RegimeMap) -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class MethodRecord:
     """How often a method was better, worse or undecided against one reference, and its median difference."""
 
     better: int = 0
@@ -190,22 +199,22 @@ class Record:
     def words(self) -> str:
         """The three counts.
 
-        >>> Record(better=2, undecided=7, worse=1).words
+        >>> MethodRecord(better=2, undecided=7, worse=1).words
         '2 better, 7 undecided, 1 worse'
         """
         return f"{self.better} better, {self.undecided} undecided, {self.worse} worse"
 
 
-def record(found: Iterable[Finding], method: str, reference: str = "none") -> Record:
+def record(found: Iterable[Finding], method: str, reference: str = "none") -> MethodRecord:
     """The record of a method over some cells."""
     tests = [test for one in found if (test := one.test(method, reference)) is not None]
     counts = Counter(test.outcome for test in tests)
     middle = median(test.difference for test in tests) if tests else None
-    return Record(**{name: counts[name] for name in ("better", "worse", "undecided")}, median=middle)
+    return MethodRecord(**{name: counts[name] for name in ("better", "worse", "undecided")}, median=middle)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
+class CellCounts:
     """Some cells in numbers: how many were judged, where dropping helps, and where a method beats DropEdge, too."""
 
     cells: int
@@ -217,11 +226,11 @@ class Tally:
     median_gain: float | None
 
 
-def tally(found: Sequence[Finding]) -> Tally:
+def tally(found: Sequence[Finding]) -> CellCounts:
     """Count what was found in some cells; of methods that are best equally often, the one named first in the map."""
     best = [(one.best.method, one.best.tests["none"].difference) for one in found if one.best is not None]
     often = Counter(method for method, _ in best).most_common(1)
-    return Tally(
+    return CellCounts(
         cells=sum(one.state != UNJUDGED for one in found),
         gains=len(best),
         losses=sum(one.state == LOSS for one in found),
@@ -249,16 +258,21 @@ def reference_of(kind: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class MapChoice:
     """One method for all datasets under one condition, and its ``record`` against ``reference``; None: no method."""
 
     condition: Condition
     method: str | None
     reference: str
-    record: Record
+    record: MethodRecord
+
+    @property
+    def often(self) -> bool:
+        """Whether the method is better in at least half of the cells."""
+        return 2 * self.record.better >= self.record.cells > 0
 
 
-def choice(found: RegimeMap, condition: Condition) -> Choice:
+def choice(found: RegimeMap, condition: Condition) -> MapChoice:
     """The method that is better in most cells, counting those where it is worse against it.
 
     One method is judged over all cells, unlike the best of each cell; where several do as well, it is the one with the
@@ -272,5 +286,5 @@ def choice(found: RegimeMap, condition: Condition) -> Choice:
         return known[name].better - known[name].worse, known[name].median or 0.0
 
     use = max(known, key=rank, default=None)
-    least = Record(undecided=max((one.cells for one in records.values()), default=0))
-    return Choice(condition=condition, method=use, reference=reference, record=known[use] if use else least)
+    least = MethodRecord(undecided=max((one.cells for one in records.values()), default=0))
+    return MapChoice(condition=condition, method=use, reference=reference, record=known[use] if use else least)
