@@ -39,8 +39,8 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},  # where the terminal is that wide
 )
 COMMANDS = (
-    compare_command, train_command, predict_command, weights_command, sparsify_command, methods_command, datasets_command,
-    report_command, recover_command, reproduce_command, doctor_command,
+    compare_command, train_command, predict_command, weights_command, sparsify_command, methods_command,
+    datasets_command, report_command, recover_command, reproduce_command, doctor_command,
 )  # fmt: skip
 for command in COMMANDS:
     name = command.__name__.removesuffix("_command")

@@ -90,6 +90,8 @@ source-localization, karate, clusters (did you mean 'karate'?)
         other = "per_class" if split is None else f"split={split!r}"
         raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
     taken = inspect.signature(loader).parameters
+    if sizes is not None and known not in DATASETS:
+        options["per_class"] = 1  # of a split that any data has, which is drawn anew
     if "per_class" in options and "split" in taken:
         if split in ("full", "public", "file"):
             raise TadropedgeError(f"per_class belongs to split='random', got per_class and split={split!r}")

@@ -50,8 +50,8 @@ def pyg_name(name: str) -> str:
     """
     entry = listed(name)
     if entry is None:
-        _class_of(name)
-        return name
+        _, slash, own = name.partition("/")
+        return f"{PYG}{_class_of(name).__name__}{slash}{own}"
     return entry.own.lower() if entry.reader == "planetoid" else PYG + entry.name
 
 
@@ -100,8 +100,8 @@ def _missing(name: str, top: Path, file: str) -> NoReturn:
     kind, _, own = name.partition("/")
     call = f"torch_geometric.datasets.{kind}('{top / kind}'{f', {own!r}' if own else ''})"
     raise TadropedgeError(
-        f"{PYG}{name} is not below '{top}': expected {kind}/{file}, and nothing is downloaded unasked; {call} in Python "
-        f"downloads it; {WHERE}"
+        f"{PYG}{name} is not below '{top}': expected {kind}/{file}, and nothing is downloaded unasked; in Python, "
+        f"{call} downloads it; {WHERE}"
     )
 
 
