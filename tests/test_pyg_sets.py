@@ -6,6 +6,7 @@ Nothing is downloaded, nothing is unpickled, and what is not here is one line th
 import _socket
 import contextlib
 import inspect
+import json
 import pickle
 import re
 import shutil
@@ -222,6 +223,17 @@ def test_real_files_are_read_as_pytorch_geometric_reads_them(name, tmp_path):
         assert ours.drawn.words == "the 10 splits of the file"
         trained = [mask.nonzero()[:, 0].tolist() for mask in theirs.train_mask.T]
         assert [split.train.tolist() for split in ours.drawn.splits] == trained
+
+
+def test_a_model_of_two_classes_is_saved_with_the_measure_it_is_judged_by(tmp_path):
+    need_data(data_root() / "heterophilous")
+    name, root = "pyg:HeterophilousGraphDataset/minesweeper", ("--data-root", data_root())
+    small = ("--method", "dropedge", "--epochs", 1, "--hidden", 4, "--device", "cpu")
+    ended = run("train", name, *root, *small, "--out", tmp_path / "m", "--json")
+    assert ended.exit_code == 0, ended.exception
+    assert 0 <= json.loads(ended.stdout)["test_roc-auc"] <= 1
+    assert run("predict", tmp_path / "m", name, *root, "--out", tmp_path / "p.csv", "--json").exit_code == 0
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 10001
 
 
 def test_the_citation_sets_are_the_same_by_either_name_and_in_either_folder(tmp_path):
