@@ -396,8 +396,8 @@ def name_or_path(kind: str, name: object, names: Iterable[str]) -> str | Path:
     tadropedge.errors.TadropedgeError: unknown dataset 'coar'; choose from cora (did you mean 'cora'?)
     """
     table, path = {each: each for each in names}, check_path(kind, name)
-    if isinstance(name, str) and name.startswith(PYG):
-        return name
+    if isinstance(name, str) and name.lower().startswith(PYG):
+        return PYG + name[len(PYG) :]
     if not isinstance(name, str) or path.suffix or path.name != name or path.exists() or name.startswith(OGB):
         return table[name.lower()] if isinstance(name, str) and name.lower() in table else path
     return lookup(kind, name.lower(), table)

@@ -34,8 +34,8 @@ COLUMNS = ("name", "nodes", "edges", "features", "classes", "homophily", "good f
 class Listed:
     """A dataset in one line: counts and ``homophily`` are computed where the data are here, else as published or none.
 
-    ``where`` is the file or folder below that of the data, ``None`` where nothing is here; ``problem`` says why it is not
-    read.
+    ``where`` is the file or folder below that of the data, ``None`` where nothing is here; ``problem`` says why it is
+    not read.
     """
 
     name: str
@@ -101,8 +101,7 @@ def _built_in(name: str, where: str | None) -> Listed:
     if name not in NAMES:
         return Listed(name=name, use=USES.get(name, OWN), here=True, where=where)
     entry = SETS[f"Planetoid/{NAMES[name]}"]
-    use = f"{entry.use}; also {PYG}{entry.name}"
-    return Listed(name=name, use=use, **_sizes(entry.sizes), here=where is not None, where=where)
+    return Listed(name=name, use=entry.use, **_sizes(entry.sizes), here=where is not None, where=where)
 
 
 def _sizes(sizes: tuple[int, int, int, int]) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _filled(row: Listed, top: Path, **options: Any) -> Listed:
     """The same with what the data show, if they are here and ours to load; a problem is told, and ends nothing."""
     from tadropedge.data import load_dataset
 
-    loader = DATASETS[row.name] if row.name in DATASETS else None
+    loader = DATASETS.get(row.name)
     module = getattr(getattr(loader, "func", loader), "__module__", "tadropedge")
     if not row.here or not module.startswith("tadropedge"):  # a user's own loader may take its time
         return row
@@ -173,8 +172,8 @@ def _page(found: list[Listed], top: Path) -> Iterator[RenderableType]:
     if absent:
         yield _table("Not here: sizes as published, of directed graphs before they are made undirected", absent)
         yield (
-            "cora, citeseer and pubmed are downloaded when they are first used. The others are not: "
-            "torch_geometric.datasets.CLASS(root, NAME) downloads them."
+            "cora, citeseer and pubmed (pyg:Planetoid/Cora and so on) are downloaded when they are first used. "
+            "The others are not: torch_geometric.datasets.CLASS(root, NAME) downloads them."
         )
     yield "Name one, or a path above or of your own: tadropedge compare graphs/mine.npz"
 

@@ -117,7 +117,7 @@ def _with_flag(text: str, flags: Mapping[str, str], given: Mapping[str, object])
     told = {name: ",".join(map(str, value)) if isinstance(value, list) else value for name, value in given.items()}
     paths = {name: str(value) for name, value in told.items() if isinstance(value, str | Path) and name in flags}
     for name, value in paths.items():
-        if (file := Path(value).name) and re.match(rf"{re.escape(file)}[: ]", text):
+        if (file := Path(value).name) and re.match(rf"({re.escape(file)}|{re.escape(value)})[: ]", text):
             return f"{flags[name]} {text}"
     if any(re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) for flag in set(flags.values())):
         return text

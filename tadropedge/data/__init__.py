@@ -96,6 +96,8 @@ source-localization, karate, clusters (did you mean 'karate'?)
         other = "per_class" if split is None else f"split={split!r}"
         raise TadropedgeError(f"split_sizes and {other} exclude each other: each is a way to draw splits")
     taken = inspect.signature(loader).parameters
+    if sizes is not None and known not in DATASETS:
+        options["per_class"] = 1  # of a split that any data has, which is drawn anew
     anew: int | str | None = None
     if "per_class" in options:
         labels = options["per_class"] = check_per_class(options["per_class"])

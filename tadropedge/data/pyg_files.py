@@ -50,8 +50,8 @@ def pyg_name(name: str) -> str:
     """
     entry = listed(name)
     if entry is None:
-        _class_of(name)
-        return name
+        _, slash, own = name.partition("/")
+        return f"{PYG}{_class_of(name).__name__}{slash}{own}"
     return entry.own.lower() if entry.reader == "planetoid" else PYG + entry.name
 
 
@@ -100,8 +100,8 @@ def _missing(name: str, top: Path, file: str) -> NoReturn:
     kind, _, own = name.partition("/")
     call = f"torch_geometric.datasets.{kind}('{top / kind}'{f', {own!r}' if own else ''})"
     raise TadropedgeError(
-        f"{PYG}{name} is not below '{top}': expected {kind}/{file}, and nothing is downloaded unasked; {call} in Python "
-        f"downloads it; {WHERE}"
+        f"{PYG}{name} is not below '{top}': expected {kind}/{file}, and nothing is downloaded unasked; in Python, "
+        f"{call} downloads it; {WHERE}"
     )
 
 
@@ -216,21 +216,21 @@ def _check_matrix(path: Path) -> None:
 # -- what may not happen meanwhile -----------------------------------------------------------------------
 
 
-class Watch(threading.local):
+class Guard(threading.local):
     """Whether this thread reads files that are not trusted, and what they asked for."""
 
     on: bool = False
     refused: str | None = None
 
 
-WATCH = Watch()
+GUARD = Guard()
 
 
 def _watched(event: str, arguments: tuple[Any, ...]) -> None:
-    if WATCH.on and event in FORBIDDEN:
+    if GUARD.on and event in FORBIDDEN:
         what = ".".join(map(str, arguments)) if event == "pickle.find_class" else " ".join(map(str, arguments[-1:]))
-        WATCH.refused = f"{FORBIDDEN[event]} {what}"
-        raise TadropedgeError(f"reading it would {WATCH.refused}")
+        GUARD.refused = f"{FORBIDDEN[event]} {what}"
+        raise TadropedgeError(f"reading it would {GUARD.refused}")
 
 
 @cache
@@ -242,19 +242,19 @@ def _install() -> None:
 def _guarded(told: str) -> Iterator[None]:
     """Let nothing be unpickled or fetched in this thread, and say in one line what went wrong."""
     _install()
-    WATCH.on, WATCH.refused = True, None
+    GUARD.on, GUARD.refused = True, None
     try:
         yield
     except (FileNotFoundError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, TadropedgeError) and WATCH.refused is None:
+        if isinstance(error, TadropedgeError) and GUARD.refused is None:
             raise
         silent = "is that its name?" if isinstance(error, AssertionError) else "it says no more"
         words = one_line(" ".join(str(error).split())) or silent
-        why = f"would {WATCH.refused}" if WATCH.refused else f"fails ({type(error).__name__}: {words})"
+        why = f"would {GUARD.refused}" if GUARD.refused else f"fails ({type(error).__name__}: {words})"
         raise TadropedgeError(f"{PYG}{told}: reading it by PyTorch Geometric {why}: {INSTEAD}") from error
     finally:
-        WATCH.on = False
-    if WATCH.refused is not None:
-        raise TadropedgeError(f"{PYG}{told}: reading it by PyTorch Geometric would {WATCH.refused}: {INSTEAD}")
+        GUARD.on = False
+    if GUARD.refused is not None:
+        raise TadropedgeError(f"{PYG}{told}: reading it by PyTorch Geometric would {GUARD.refused}: {INSTEAD}")

@@ -28,7 +28,7 @@ from tadropedge.files import existing
 from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
-from tadropedge.training.config import METRICS, Architecture, Outcome, Trial, network_settings
+from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, network_settings
 from tadropedge.training.laboratory import make_task
 from tadropedge.typed import Within, build, plain, read_json, write_json
 
@@ -56,7 +56,9 @@ class Settings:
         if self.num_nodes is None and self.architecture.network(self.trial.method)[1].level == "graph":
             raise TadropedgeError("num_nodes of a graph-level model must be a whole number of at least 1, got None")
         for name, value in self.kept.items():
-            lookup("value of a kept model", name, dict.fromkeys(METRICS))
+            lookup("value of a kept model", name, dict.fromkeys((*METRICS, *SCORED)))
+            if name in SCORED and math.isfinite(value):  # of a measure that may be the user's own
+                continue
             most = 1 if name.endswith("accuracy") else math.inf
             if not 0 <= value <= most:  # NaN is neither
                 wanted = "in [0, 1]" if most == 1 else "at least 0"

@@ -22,6 +22,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import optuna
+import pyg_raw
 import torch
 from fake_trainer import Trainer
 from test_data_planetoid import small as small_planetoid
@@ -224,6 +225,7 @@ def folder() -> Path:
     raw.mkdir(parents=True)
     for name, content in small_planetoid().items():
         (raw / f"ind.cora.{name}").write_bytes(content)
+    pyg_raw.write("WebKB", path / "WebKB" / "texas" / "raw" / "out1_node_feature_label.txt")
     save_model(path / "model", outcome(), laboratory().architecture, "karate", 34, 4)
     return path
 
@@ -694,6 +696,8 @@ def datasets() -> Iterator[Call]:
     yield Call(
         f"{name}.load_dataset", data.load_dataset, {"name": "cora", "root": folder()}, {"split": Optional(Name())}
     )
+    yield Call(f"{name}.load_dataset", data.load_dataset, {"name": "pyg:WebKB/Texas", "root": folder()},
+               {"split": Optional(Name()), "per_class": Whole(1), "normalize": Flag()})  # fmt: skip
     yield Call(f"{name}.as_dataset", data.as_dataset, {"data": partial(labelled_data)},
                {"data": Instance(), "seed": Whole(0), "root": Optional(PathLike()), "split": Optional(Name()),
                 "split_sizes": Optional(Listed())})  # fmt: skip

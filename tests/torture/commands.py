@@ -43,6 +43,7 @@ BASE = {
     "sparsify": "karate --keep-ratio 0.5 --out out",
     "predict": "model karate --out out",
     "doctor": "",
+    "datasets": "",
     "reproduce": "components --out out",
     "report": "finished",
 }
@@ -98,6 +99,8 @@ COMBINED = (
     "predict model karate --model nope", "predict model karate --model no.such:thing", "predict model karate --nodes x",
     "predict model source-localization", "predict model karate --device cuda:99", "predict model karate --noise 0.1",
     "doctor karate", "doctor --out x",
+    "datasets karate", "datasets --data-root file", "datasets --plugin nope",
+    "train pyg:", "train pyg:Amazn/Photo", "train pyg:Amazon/Photo --data-root .", "weights pyg:Amazon --data-root .",
     "reproduce nope", "reproduce Table1", "reproduce components --preset Quick", "reproduce components --part cora",
     "reproduce table1 --part nope", "reproduce all --part cora", "reproduce components --out file",
     "report file", "report .", "report nowhere", *(f"report {name}" for name in DAMAGED),
@@ -111,7 +114,7 @@ FINE_LINES = (
     "weights karate --explain", "sparsify karate --keep-ratio 1", "sparsify KARATE --score uniform --no-certificate",
     f"sparsify karate --seed {2**64 - 1}",
     "predict model karate", "predict model/model.json KARATE --json", "predict model karate --out new/folder/file.csv",
-    "doctor", "doctor --json",
+    "doctor", "doctor --json", "datasets --data-root . --json",
     "train karate --epochs 1 --data-root nowhere", "--version", "--help", "train --help",
     "train --plugin prints --help",
 )  # fmt: skip
