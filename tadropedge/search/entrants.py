@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
+from tadropedge.search import automatic
 from tadropedge.search.space import Space, Spaces, space_for, trial
 from tadropedge.training.config import Trial
 
@@ -37,7 +38,8 @@ class Entrant:
     @property
     def place(self) -> str:
         """What follows the name of a comparison in the names of its studies."""
-        return f"search/{self.method}" if self.keep_ratio is None else f"budget/{self.method}-{self.keep_ratio:g}"
+        name = automatic.place(self.method)
+        return f"search/{name}" if self.keep_ratio is None else f"budget/{name}-{self.keep_ratio:g}"
 
     @property
     def settings(self) -> dict[str, object]:
