@@ -2,8 +2,8 @@
 
 Trial i of ``auto`` draws a method with its budget, each part by a random word of its own:
 
-* ``score``: a fifth of the trials ``none`` (nothing is dropped), a fifth ``uniform`` (DropEdge), the others ``dropsens``
-  or one of the few scores that have won somewhere (:data:`FAVOURED`), or one of your own;
+* ``score``: ``none`` (nothing is dropped) in a fifth of the trials, ``uniform`` (DropEdge) in another, in the others
+  ``dropsens``, one of the few scores that have won somewhere (:data:`FAVOURED`), or one of your own;
 * ``rule``: ``cdf``, which keeps half of the edges or more, ``proportional``, which can keep any share, or your own;
 * ``option``: one trial in three is ``unbiased`` where the network can have it;
 * the budget, ``keep_ratio`` where the rule can meet any and ``keep_prob`` elsewhere, over the whole range.
