@@ -73,5 +73,6 @@ def test_only_what_can_be_had_is_drawn():
     table = space_of(laboratory)("auto").table()
     assert "nested" not in table["option"]
     assert "column" not in table["score"]
-    assert {"none", "uniform", "dropsens", "degree", "cosine", "aggregate"} <= set(table["score"])
+    assert {"none", "uniform", "dropsens", "degree", "cosine"} <= set(table["score"])
+    assert "aggregate" not in {*table["score"], *laboratory.score_seconds}  # what is not drawn is not computed
     assert "score" not in space_of(laboratory)("cdf").table()

@@ -9,6 +9,7 @@ from fake_trainer import SEARCH, Trainer, kept_share
 
 from tadropedge import SCORES, TadropedgeError
 from tadropedge.method import Method
+from tadropedge.registry import STRATEGIES
 from tadropedge.search import automatic
 from tadropedge.search.engine import run_search
 from tadropedge.search.fair import fair
@@ -19,8 +20,8 @@ from tadropedge.training.config import Trial
 CHEAP = ("degree", "jaccard", "aggregate")
 AUTO = method_space("auto", 0.01, scores=CHEAP)
 LITERAL = [
-    "dropsens", "proportional:unbiased", "original", "proportional:connected",
-    "dropsens:exact", "original", "original", "degree-cutoff:connected",
+    "dropedge", "jaccard-proportional", "original", "jaccard-proportional", "dropsens:unbiased", "original", "original",
+    "dropsens:unbiased", "degree-proportional", "degree-proportional:unbiased",
 ]  # fmt: skip
 NAMES = {"name": "fake/gcn-2", "settings": {"epochs": 5}}
 
@@ -36,7 +37,7 @@ def shares(one):
 
 def test_the_trials_of_a_seed_are_part_of_the_interface():
     """A study is found again only if the same numbers draw the same methods."""
-    assert [trial(AUTO, 3, i, "auto").method for i in range(8)] == LITERAL
+    assert [trial(AUTO, 3, i, "auto").method for i in range(10)] == LITERAL
     sage = [trial(method_space("graphsage+auto"), 3, i, "graphsage+auto").method for i in range(200)]
     assert {Method.of(name).network for name in sage} == {"graphsage"}
     assert not any("unbiased" in name for name in sage)  # it sees no weights of edges
@@ -75,19 +76,49 @@ def test_what_is_drawn_is_told_again():
         assert automatic.drawn("auto", told)[0] == method
 
 
-def test_the_distribution_of_a_thousand_trials():
-    drawn = [Method.of(trial(AUTO, 0, i, "auto").method) for i in range(1000)]
-    kinds = Counter(one.score or one.strategy or "none" for one in drawn)
-    assert set(kinds) == {"none", "uniform", "dropsens", *CHEAP}
-    assert all(120 < count < 220 for count in kinds.values())  # a sixth each
+def shares_of(values):
+    """The share of each value among all of them."""
+    counted = Counter(values)
+    return {value: count / counted.total() for value, count in counted.items()}
+
+
+def test_the_distribution_of_two_thousand_trials():
+    """Six of ten trials are adaptive, of six kinds alike; a fifth each is left for not dropping and for DropEdge."""
+    full = method_space("auto", 0.01)
+    trials = [trial(full, 0, i, "auto") for i in range(2000)]
+    drawn = [Method.of(one.method) for one in trials]
+    kinds = shares_of(one.score or one.strategy or "none" for one in drawn)
+    wanted = {"none": 0.2, "uniform": 0.2, "dropsens": 0.1, **dict.fromkeys(automatic.FAVOURED[:5], 0.1)}
+    assert kinds == pytest.approx(wanted, abs=0.03)  # four standard errors
     scored = [one for one in drawn if one.score]
-    assert 0.4 < sum(one.strategy == "proportional" for one in scored) / len(scored) < 0.6
-    assert 0.08 < sum(one.inverse for one in scored) / len(scored) < 0.17
+    assert shares_of(one.strategy for one in scored) == pytest.approx({"cdf": 0.5, "proportional": 0.5}, abs=0.065)
+    assert not any(one.inverse for one in drawn)
     dropping = [one for one in drawn if one.strategy]
-    assert 0.4 < sum(not one.options for one in dropping) / len(dropping) < 0.6
-    assert {option for one in dropping for option in one.options} == {"unbiased", "connected", "nested", "exact"}
-    ratios = {trial(AUTO, 0, i, "auto").keep_ratio for i in range(1000)} - {None}
+    assert shares_of(one.options for one in dropping) == pytest.approx({(): 2 / 3, ("unbiased",): 1 / 3}, abs=0.05)
+    ratios = {one.keep_ratio for one in trials} - {None}
     assert (min(ratios), max(ratios), len(ratios)) == (0.05, 0.95, 19)
+
+
+def test_your_own_scores_and_rules_are_drawn(monkeypatch):
+    monkeypatch.setitem(SCORES, "mine", lambda graph: graph.pairs.sum(0))
+    monkeypatch.setitem(STRATEGIES, "steep", lambda scores, keep_ratio: scores)
+    made = automatic.choices(["aggregate", "mine", "column"])
+    assert made["score"] == ["none", "uniform", "dropsens", "mine", "column"]
+    assert made["rule"] == ["cdf", "proportional", "steep"]
+    assert {"mine", "column"} < set(automatic.worth_drawing())
+
+
+def test_what_never_won_is_drawn_where_there_is_nothing_else():
+    assert automatic.choices(["aggregate", "forman"])["score"] == ["none", "uniform", "dropsens", "aggregate", "forman"]
+    assert automatic.choices([], [])["score"] == ["none", "uniform", "dropsens"]
+    assert automatic.choices(["degree"], ["connected", "exact"])["option"] == ["none"]
+
+
+def test_a_space_that_names_its_choices_draws_all_of_them():
+    """Scores, rules, options and inverses that are not drawn by default are to be had by name."""
+    table = {"score": ["aggregate"], "rule": ["cutoff"], "inverse": [True], "option": ["nested"], "keep_last": [0.5]}
+    named = Space.of({**method_space("auto").table(), **table})
+    assert {trial(named, 0, i, "auto").method for i in range(9)} == {"inverse-cutoff:nested"}
 
 
 def test_a_study_holds_what_was_drawn_and_is_resumed(tmp_path):
@@ -102,8 +133,8 @@ def test_a_study_holds_what_was_drawn_and_is_resumed(tmp_path):
     assert again.trials == []
     whole = run_search(Trainer(), space, ["auto", "cdf"], 12, 3, tmp_path / "other.db", **NAMES)
     assert repr(whole) == repr(table)
-    assert [row.trial.method for row in table["auto"]][:8] == LITERAL
-    study = optuna.load_study(study_name="fake/gcn-2/search/auto", storage=f"sqlite:///{path}")
+    assert [row.trial.method for row in table["auto"]][:10] == LITERAL
+    study = optuna.load_study(study_name="fake/gcn-2/search/auto@2", storage=f"sqlite:///{path}")
     for stored in study.get_trials():
         row = next(one for one in table["auto"] if one.index == stored.user_attrs["index"])
         used = automatic.used(Method.of(row.trial.method))
@@ -116,6 +147,21 @@ def test_other_choices_are_another_study(tmp_path):
     run_search(Trainer(), space, ["auto"], 2, 3, tmp_path / "study.db", **NAMES)
     with pytest.raises(TadropedgeError, match=r"was made with space.score=\['none', .*; take the old setting"):
         run_search(Trainer(), method_space("auto", 0.01), ["auto"], 2, 3, tmp_path / "study.db", **NAMES)
+
+
+def test_a_study_of_other_draws_stays_beside_the_new_one(tmp_path, monkeypatch):
+    """What was searched when the same words drew other methods is neither resumed nor in the way."""
+    path, one = tmp_path / "study.db", {"score": ["none", "aggregate"], "rule": ["cutoff"]}
+    older = Space.of({**AUTO.table(), **one})
+    monkeypatch.setattr(automatic, "DRAWS", 1)
+    first = run_search(Trainer(), older, ["auto"], 5, 3, path, **NAMES)
+    monkeypatch.undo()
+    run_search(Trainer(), space, ["auto"], 5, 3, path, **NAMES)
+    assert {name.rpartition("/")[2] for name in optuna.get_all_study_names(f"sqlite:///{path}")} == {"auto@1", "auto@2"}
+    monkeypatch.setattr(automatic, "DRAWS", 1)
+    again = Trainer()
+    assert repr(run_search(again, older, ["auto"], 5, 3, path, **NAMES)) == repr(first)
+    assert again.trials == []
 
 
 def test_other_code_of_a_score_among_the_choices_is_noticed(tmp_path, monkeypatch):
@@ -135,8 +181,8 @@ def partial_space(*scores):
 def test_a_space_without_choices_gets_all_of_them():
     storage = optuna.storages.InMemoryStorage()
     table = run_search(Trainer(), Space.of({"dropout": [0.3, 0.5]}), ["auto"], 30, 0, storage)
-    assert len({row.trial.method for row in table["auto"]}) > 15
-    assert not any("column" in row.trial.method for row in table["auto"])
+    drawn = {Method.of(row.trial.method).score for row in table["auto"]}
+    assert drawn == {None, "effective", "degree", "jaccard", "common-neighbours", "cosine"}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +234,7 @@ def test_judged_runs_are_those_of_the_chosen_method_and_resumed(tmp_path):
     assert repr(run(again, path).tuned["auto"].runs) == repr(found.tuned["auto"].runs)
     assert again.trials == []
     chosen = found.tuned["auto"].chosen
-    name = f"fake/gcn-2/judged/search/auto/trial-{chosen.index}"
+    name = f"fake/gcn-2/judged/search/auto@2/trial-{chosen.index}"
     study = optuna.load_study(study_name=name, storage=f"sqlite:///{path}")
     assert study.user_attrs["settings"]["method"] == chosen.trial.method
     assert set(study.get_trials()[0].params) == set(settled_space(AUTO, chosen.trial).parameters)

@@ -27,6 +27,7 @@ from tadropedge.comparison.statistics import Honest, honest_rows
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
 from tadropedge.method import Method
 from tadropedge.registry import STRATEGIES
+from tadropedge.search import automatic
 from tadropedge.search.budget import budget_for, check_budget
 from tadropedge.search.engine import Table, check_jobs
 from tadropedge.search.entrants import BACKBONE, with_references
@@ -181,13 +182,14 @@ def _checkable(method: str) -> str:
 
 
 def space_of(laboratory: Laboratory) -> Callable[[str], Space]:
-    """The space of each method here: around the dataset's own γ, and for ``auto`` of all that can be had here."""
+    """The space of each method here: around the dataset's own γ, and for ``auto`` of what can be had here."""
     gamma, backbone = laboratory.dataset.gamma, laboratory.architecture.backbone
 
     def space(method: str) -> Space:
         if not Method.of(method).auto:
             return method_space(method, gamma, backbone)
-        scores, options = laboratory.available_scores(), laboratory.available_options(method)
+        scores = laboratory.available_scores(automatic.worth_drawing())
+        options = laboratory.available_options(method)
         return method_space(method, gamma, backbone, scores=scores, options=options)
 
     return space

@@ -2,11 +2,14 @@
 
 Trial i of ``auto`` draws a method with its budget, each part by a random word of its own:
 
-* ``score``: ``none`` (nothing is dropped), ``uniform`` (DropEdge), ``dropsens``, or a score; all equally likely;
-* ``rule``: half of the trials take ``proportional``, which can keep any share of the edges; the others share the rest;
-* ``inverse``: one trial in eight drops high scores first, for high scores are meant to be kept;
-* ``option``: half of the trials have none, the others one of those that the network can have;
+* ``score``: ``none`` (nothing is dropped) in a fifth of the trials, ``uniform`` (DropEdge) in another, in the others
+  ``dropsens``, one of the few scores that have won somewhere (:data:`FAVOURED`), or one of your own;
+* ``rule``: ``cdf``, which keeps half of the edges or more, ``proportional``, which can keep any share, or your own;
+* ``option``: one trial in three is ``unbiased`` where the network can have it;
 * the budget, ``keep_ratio`` where the rule can meet any and ``keep_prob`` elsewhere, over the whole range.
+
+Whatever is drawn takes trials from the rest, and a search has few: a method that never wins costs all others. So what
+has not been seen to win is not drawn, unless a space names it: other scores, rules and options, and ``inverse``.
 
 What is trained is an ordinary trial of the method that was drawn. A study holds only the settings which that has a use
 for: one that drops nothing has no rule.
@@ -14,10 +17,11 @@ for: one that drops nothing has no rule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from tadropedge.errors import TadropedgeError
+from tadropedge.fingerprint import of_this_package
 from tadropedge.method import OPTIONS, PAPER_SCORE, SENSITIVITY, UNIFORM, Method, rules
 from tadropedge.registry import SCORES, STRATEGIES
 from tadropedge.strategies import wants
@@ -27,32 +31,61 @@ NOTHING = "none"
 ANY_BUDGET = "proportional"
 NAMES = ("score", "rule", "inverse", "option")  # settings of auto alone, which make up the name of a method
 TUNED = ("keep_prob", "keep_ratio", "sensitivity", "keep_last")  # settings of dropping, of which a method has some
-ONE_IN = 8  # trials is inverse
 GIVEN = "column"  # the score that a user's file may have: it is drawn where it is there
+# By degree where few edges are kept, by likeness where edges are noise: no other score has been seen to win.
+FAVOURED = ("effective", "degree", "jaccard", "common-neighbours", "cosine", GIVEN)
+RULES = ("cdf", ANY_BUDGET)
+UNBIASED = "unbiased"
+ONE_IN = 3  # trials is unbiased
 SENSITIVITIES = [0.5, 0.8, 0.9, 0.95]  # of DropSens; its authors' scripts take 0.8
+DRAWS = 2  # to be raised when the same space and seed would draw other methods: studies are named by it
 
 
 def choices(scores: Sequence[str] | None = None, options: Sequence[str] | None = None) -> dict[str, list[Any]]:
     """The lists from which score, rule, inverse and option are drawn; what stands there twice is twice as likely.
 
-    ``scores`` and ``options`` are those that can be had; by default all.
+    ``scores`` and ``options`` are those that can be had; by default all. Of them only those are drawn that are worth a
+    trial, see :func:`worth_drawing`.
 
-    >>> made = choices(["degree", "jaccard"], ["unbiased"])
-    >>> made["score"], made["rule"]
-    (['none', 'uniform', 'dropsens', 'degree', 'jaccard'], ['cutoff', 'division', 'cdf', 'proportional', \
-'proportional', 'proportional'])
-    >>> made["option"], len(made["inverse"])
-    (['none', 'unbiased'], 8)
+    >>> made = choices(["aggregate", "degree", "jaccard", "cosine"], ["unbiased", "connected"])
+    >>> made["score"]
+    ['none', 'none', 'uniform', 'uniform', 'dropsens', 'degree', 'jaccard', 'cosine']
+    >>> made["rule"], made["inverse"], made["option"]
+    (['cdf', 'proportional'], [False], ['none', 'none', 'unbiased'])
     """
     scores = [name for name in SCORES if name != GIVEN] if scores is None else scores
     options = list(OPTIONS) if options is None else options
-    others = [name for name in rules() if name != ANY_BUDGET]
+    adaptive = [SENSITIVITY, *(worth_drawing(scores) or scores)]
+    plain = -(-len(adaptive) // 3)  # of not dropping and of DropEdge each: together two fifths, however many there are
     return {
-        "score": [NOTHING, UNIFORM, SENSITIVITY, *scores],
-        "rule": [*others, *[ANY_BUDGET] * len(others)],
-        "inverse": [False] * (ONE_IN - 1) + [True],
-        "option": [*[NOTHING] * max(1, len(options)), *options],
+        "score": [*[NOTHING] * plain, *[UNIFORM] * plain, *adaptive],
+        "rule": _worth(rules(), RULES, STRATEGIES),
+        "inverse": [False],
+        "option": [*[NOTHING] * (ONE_IN - 1), UNBIASED] if UNBIASED in options else [NOTHING],
     }
+
+
+def worth_drawing(scores: Iterable[str] | None = None) -> list[str]:
+    """Those of ``scores``, by default of all, that ``auto`` draws: the few that have won somewhere, and your own.
+
+    >>> worth_drawing()
+    ['effective', 'degree', 'jaccard', 'common-neighbours', 'cosine', 'column']
+    """
+    return _worth(SCORES if scores is None else scores, FAVOURED, SCORES)
+
+
+def _worth(names: Iterable[str], favoured: Container[str], known: Mapping[str, Any]) -> list[str]:
+    """The favoured among some names, and those that are not of this package."""
+    return [name for name in names if name in favoured or not of_this_package(known[name])]
+
+
+def place(method: str) -> str:
+    """What stands for a method in the names of its studies: other draws of ``auto`` are other studies, beside the old.
+
+    >>> place("cdf"), place("graphsage+auto")
+    ('cdf', 'graphsage+auto@2')
+    """
+    return f"{method}@{DRAWS}" if Method.of(method).auto else method
 
 
 def used(method: Method) -> set[str]:

@@ -45,7 +45,8 @@ class Entrant:
     @property
     def place(self) -> str:
         """What follows the name of a comparison in the names of its studies."""
-        return f"search/{self.method}" if self.keep_ratio is None else f"budget/{self.method}-{self.keep_ratio:g}"
+        name = automatic.place(self.method)
+        return f"search/{name}" if self.keep_ratio is None else f"budget/{name}-{self.keep_ratio:g}"
 
     @property
     def settings(self) -> dict[str, object]:

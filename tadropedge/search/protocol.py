@@ -28,6 +28,7 @@ from tadropedge.checks import (
 )
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.method import Method
+from tadropedge.search import automatic
 from tadropedge.search.engine import BATCH, Job, Progress, Table, Train, check_jobs, check_work, run_jobs
 from tadropedge.search.space import Space, Spaces, replicate_seed, settled_space, space_for
 from tadropedge.search.study import Finished, Ledger, Storage, opened
@@ -128,7 +129,7 @@ def honest(
     def settled(kind: str, method: str, trial: Trial, without: str = "") -> Settled:
         tuned = settled_space(space_for(space, method), chosen[method].trial)
         tuned = Space({name: one for name, one in tuned.parameters.items() if name != without})
-        return Settled(f"{kind}/{method}/trial-{chosen[method].index}", trial, tuned)
+        return Settled(f"{kind}/{automatic.place(method)}/trial-{chosen[method].index}", trial, tuned)
 
     runs = {method: settled("honest", method, row.trial) for method, row in chosen.items()}
     references = {  # a reference has the share of its method, whatever was tuned

@@ -178,8 +178,8 @@ class Laboratory:
             self._scores[name], self.score_seconds[name] = found, time.perf_counter() - started
         return self._scores[name]
 
-    def available_scores(self) -> list[str]:
-        """The scores that can be had here, computed.
+    def available_scores(self, among: Sequence[str] | None = None) -> list[str]:
+        """The scores that can be had here, computed; of those ``among`` which they are sought, by default all.
 
         None that needs a column, or something else, that the dataset lacks; and none that fails on this graph, such as
         ``aggregate`` where every component has fewer than q nodes: a search over scores goes on without it, warned.
@@ -187,7 +187,10 @@ class Laboratory:
         settings that a search draws do not depend on the values of scores.
         """
         offered = set(self._offered()) - ({"features"} if self.dataset.level == "graph" else set())
-        return [name for name in SCORES if not set(required(name)) - offered and self._succeeds(name)]
+        sought = list(SCORES) if among is None else [*check_list("among", among, "names of scores")]
+        for name in sought:
+            lookup("score (among)", name, SCORES)
+        return [name for name in sought if not set(required(name)) - offered and self._succeeds(name)]
 
     def _succeeds(self, name: str) -> bool:
         """Whether a score can be computed here; where not, it is said once."""

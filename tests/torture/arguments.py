@@ -809,6 +809,8 @@ def trainings() -> Iterator[Call]:
     yield Call(f"{name}.split", lab.split, {"number": 1}, {"number": Whole(0)})
     for function in (lab.kept_share, lab.within_reach):
         yield Call(f"{name}.{function.__name__}", function, {"trial": Trial()}, {"trial": Instance()})
+    yield Call(f"{name}.available_scores", lab.available_scores, {"among": ["degree"]},
+               {"among": Optional(Listed(empty=True))})  # fmt: skip
     yield Call(f"{name}.available_options", lab.available_options, {"method": "auto"}, {"method": Name()})
     yield Call(f"{name}.train", lab.train, {"trials": [Trial()]}, {"trials": Listed(empty=True), "keep_state": Flag()})
     name = "tadropedge.training.model_file"
