@@ -91,11 +91,11 @@ def train_command(
                 out, outcome, laboratory.architecture, data.name, data.num_features, data.num_classes,
                 num_nodes=data.graph.num_nodes, class_names=data.class_names,
             )  # fmt: skip
-    answer = {"dataset": options.dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
+    answer = {"dataset": options.told, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
     lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
-    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.dataset}"]
+    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.again}"]
     print(json.dumps(answer) if as_json else "\n".join(lines + saved))
 
 
