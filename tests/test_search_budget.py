@@ -94,7 +94,7 @@ def test_auto_draws_only_what_can_keep_the_share():
 
 def test_a_space_of_auto_that_cannot_keep_the_share_is_refused():
     space = Space.of({"score": ["degree"], "rule": ["cdf"], "dropout": [0.5]})
-    with pytest.raises(TadropedgeError, match="space of auto has nothing beside degree-cdf that can keep 0.2"):
+    with pytest.raises(TadropedgeError, match=r"space of auto has nothing beside degree-cdf that can keep 0\.2"):
         Entrant("auto", 0.2, reaches=lambda trial: least(trial) <= 0.2).trial(space, 0, 0, 0)
 
 

@@ -154,7 +154,7 @@ def test_the_least_share_has_a_closed_form(graph):
     degrees = torch.bincount(graph.pairs.flatten(), minlength=graph.num_nodes).tolist()
     for c in (0.5, 0.9):
         # The drop rate x of a node of degree d solves x + x² + … + x^d = d (1 − c).
-        roots = {d: root(lambda x, d=d: sum(x**k for k in range(1, d + 1)) - d * (1 - c)) for d in set(degrees)}
+        roots = {d: root(lambda x, d=d, c=c: sum(x**k for k in range(1, d + 1)) - d * (1 - c)) for d in set(degrees)}
         rates = [roots[degrees[node]] for pair in graph.pairs.T.tolist() for node in pair]
         found = least_share(graph, "dropsens", {}, sensitivity=c)
         assert found == pytest.approx(1 - sum(rates) / len(rates), abs=1e-9)
