@@ -279,7 +279,12 @@ def test_an_own_model_stands_beside_the_backbones():
         ({"device": "tpu"}, "tpu"),
         ({"epoch": 3}, "unknown setting of compare 'epoch'.*did you mean 'epochs'"),
         ({"trails": 3}, "unknown setting of compare 'trails'.*did you mean 'trials'"),
-        ({"per_class": 3}, "unknown option of karate 'per_class'; choose from seed"),  # of other data
+        ({"noise": 3}, "unknown option of karate 'noise'; choose from seed"),  # of other data
+        ({"per_class": 5}, "class 2 has 4 labelled nodes, which is less than per_class=5"),
+        ({"per_class": "most"}, "per_class must be a whole number of at least 1, or 'full', got 'most'"),
+        ({"keep_ratio": 0}, "keep_ratio must be above 0, got 0"),
+        ({"add_edges": -1}, r"add_edges must lie in \[0, 1e\+06\], got -1"),
+        ({"hide_features": 2}, r"hide_features must lie in \[0, 1\], got 2"),
         ({"layers": 3, "model": OwnGCN}, "layers=3 cannot be used: the model 'OwnGCN' takes no layers"),
         ({"model": nn.Linear(2, 2)}, "got a module: pass what makes it, such as Linear"),
         ({"per_layer": True, "model": OwnGCN}, "the layers inside the model 'owngcn' are not seen"),

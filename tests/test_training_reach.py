@@ -14,7 +14,7 @@ from tadropedge.sampling import check_connected
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.edges import keep_rows
 from tadropedge.training.laboratory import Laboratory
-from tadropedge.training.reach import within_reach
+from tadropedge.training.reach import forest_share, least_share, within_reach
 
 METHODS = ("dropedge", "dropsens", "degree-proportional", "inverse-degree-cdf", "degree-cutoff", "jaccard-proportional")
 
@@ -132,3 +132,59 @@ def test_the_budget_that_is_trained_is_the_one_that_is_told(device):
     assert not laboratory.train([raised])[0].failed
     assert laboratory.within_reach(Trial("cdf")) == Trial("cdf")
     assert torch.equal(laboratory.scores("degree"), edge_scores(laboratory.dataset.graph, "degree"))
+
+
+@pytest.mark.parametrize("graph", ["karate", "grid", "path", "parts"])
+def test_the_least_share_has_a_closed_form(graph):
+    graph = ZOO[graph]
+    scores = {name: edge_scores(graph, name) for name in ("degree", "jaccard", "effective")}
+    edges = graph.num_edges
+    for name, values in scores.items():
+        cdf = [(values <= one).double().mean().item() for one in values]
+        assert least_share(graph, f"{name}-cdf", scores) == pytest.approx(sum(cdf) / edges)
+        assert least_share(graph, f"inverse-{name}-cdf", scores) == pytest.approx(1 - sum(cdf) / edges)
+        assert least_share(graph, f"{name}-proportional", scores) == 0
+        zeros, positive = int((values == 0).sum()), int((values > 0).sum())
+        bound = least_share(graph, f"{name}-proportional:unbiased", scores)
+        assert bound == pytest.approx(positive / edges if zeros and positive else 0, abs=1e-9)
+        for gamma in (0.01, 0.5):
+            for rule, dense in (("cutoff", values >= gamma), ("division", values / (gamma + values))):
+                found = least_share(graph, f"{name}-{rule}", scores, gamma=gamma)
+                assert found == pytest.approx(dense.double().mean().item())
+    degrees = torch.bincount(graph.pairs.flatten(), minlength=graph.num_nodes).tolist()
+    for c in (0.5, 0.9):
+        # The drop rate x of a node of degree d solves x + x² + … + x^d = d (1 − c).
+        roots = {d: root(lambda x, d=d, c=c: sum(x**k for k in range(1, d + 1)) - d * (1 - c)) for d in set(degrees)}
+        rates = [roots[degrees[node]] for pair in graph.pairs.T.tolist() for node in pair]
+        found = least_share(graph, "dropsens", {}, sensitivity=c)
+        assert found == pytest.approx(1 - sum(rates) / len(rates), abs=1e-9)
+    forest = (graph.num_nodes - graph.components.count) / edges
+    assert forest_share(graph) == forest
+    assert least_share(graph, "dropedge:connected", {}) == forest
+    cdf = least_share(graph, "degree-cdf", scores)
+    assert least_share(graph, "degree-cdf:connected", scores) == max(cdf, forest)
+    assert [least_share(graph, name, {}) for name in ("original", "auto", "graphsage", "dropedge")] == [1, 0, 1, 0]
+
+
+def root(function):
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("method", ["dropedge", "degree-cdf", "inverse-degree-cdf", "dropsens", "jaccard-proportional"])
+@pytest.mark.parametrize("option", ["", ":unbiased", ":connected", ":exact"])
+def test_the_least_share_can_be_trained_and_no_smaller_one_can(method, option):
+    data = load_dataset("karate")
+    lab = Laboratory(data, Architecture("gcn", 2, 4), epochs=1)
+    scores = {"degree": lab.scores("degree"), "jaccard": lab.scores("jaccard")}
+    least = least_share(data.graph, method + option, scores)
+    above = Trial(method + option, keep_ratio=min(1.0, least + 1e-6))
+    lab.train([above])
+    assert lab.kept_share(above) == pytest.approx(min(1.0, least + 1e-6))
+    assert lab.within_reach(above) == above
+    if least > 1e-2:
+        with pytest.raises(TadropedgeError):
+            lab.train([Trial(method + option, keep_ratio=least - 1e-3)])

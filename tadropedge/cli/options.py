@@ -65,6 +65,7 @@ def load_model_factory(told: str) -> str:
     return own_network(factory, told)  # type: ignore[arg-type]
 
 
+MOST_ADDED = 1e6  # written out, because that of conditions.py loads torch
 LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
 DATA = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
@@ -86,6 +87,12 @@ Device_ = Annotated[str, Option(metavar="[auto|cpu|cuda]", help="where to comput
 Root_ = Annotated[Path | None, Option(metavar="DIR", help="folder with the datasets (or TADROPEDGE_DATA)")]
 Nodes_ = Annotated[Path | None, Option(metavar="FILE", help="csv of features and labels beside a graph without any")]
 Noise_ = Annotated[str | None, Option(metavar="[calibrated|stated|X]", help="of the signals; source-localization only")]
+AddEdges_ = Annotated[
+    float | None, Option(metavar="SHARE", help="add random edges: this share of the graph's own (default 0)")
+]
+HideFeatures_ = Annotated[
+    float | None, Option(metavar="SHARE", help="hide the features of this share of the nodes (default 0)")
+]
 Out_ = Annotated[Path, Option(metavar="DIR", help="folder for the results")]
 Wait_ = Annotated[bool, Option("--wait", help="wait while another process uses the folder")]
 Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing else")]
@@ -136,12 +143,8 @@ class LaboratoryOptions:
             help="what methods are judged by (default: accuracy, or roc-auc for two classes of very different sizes)",
         ),
     ] = None
-    add_edges: Annotated[
-        float | None, Option(metavar="SHARE", help="add random edges: this share of the graph's own (default 0)")
-    ] = None
-    hide_features: Annotated[
-        float | None, Option(metavar="SHARE", help="hide the features of this share of the nodes (default 0)")
-    ] = None
+    add_edges: AddEdges_ = None
+    hide_features: HideFeatures_ = None
     noise: Noise_ = None
     nodes: Nodes_ = None
     score_column: ScoreColumn_ = None
@@ -166,10 +169,7 @@ class LaboratoryOptions:
         for name in ("layers", "hidden", "epochs", "q", "evaluate_every"):
             check_count(name, getattr(self, name))
         check_count("per_class", self.labels if isinstance(self.labels, int) else None)
-        if self.add_edges is not None:
-            check_number("add_edges", self.add_edges, 0)
-        if self.hide_features is not None:
-            check_number("hide_features", self.hide_features, 0, 1)
+        check_conditions(self.add_edges, self.hide_features)
         if self.measure is not None:
             lookup("measure", self.measure, dict.fromkeys(MEASURES))
         check_own_column(self.score_column, self.dataset)
@@ -214,6 +214,20 @@ class LaboratoryOptions:
         named["score_column"] = self.score_column
         named["split_sizes"] = self.sizes
         return {key: value for key, value in named.items() if value is not None}
+
+    @property
+    def told(self) -> str:
+        """The dataset as it was named, with its conditions."""
+        from tadropedge.data import Conditions
+
+        return self.dataset + Conditions(self.add_edges or 0.0, self.hide_features or 0.0, self.seed).words
+
+    @property
+    def again(self) -> str:
+        """The words that name the same data on another command line: the conditions, with the seed that drew them."""
+        shares = {"--add-edges": self.add_edges, "--hide-features": self.hide_features}
+        words = [f"{flag} {share:g}" for flag, share in shares.items() if share]
+        return " ".join([self.dataset, *words, *([f"--seed {self.seed}"] if words and self.seed else [])])
 
     def laboratory(self, choose_splits: int | None = None, gradient_norms: bool = False) -> Laboratory:
         """The dataset on its device, with the network and the measure it needs where none is named."""
@@ -261,6 +275,12 @@ def check_own_column(column: str | None, dataset: str) -> None:
         raise TadropedgeError(
             f"--score-column names a column of your own file, and {dataset} is a dataset without any, got {column!r}"
         )
+
+
+def check_conditions(add_edges: float | None, hide_features: float | None) -> None:
+    """Refuse what is no share, before torch is loaded."""
+    check_number("add_edges", add_edges or 0.0, 0, MOST_ADDED)
+    check_number("hide_features", hide_features or 0.0, 0, 1)
 
 
 def check_score(score: str | None, column: str | None) -> None:

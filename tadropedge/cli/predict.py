@@ -11,7 +11,9 @@ from typer import Argument, Option
 from tadropedge.checks import PYG, check_path, name_or_path
 from tadropedge.cli.options import (
     DATA,
+    AddEdges_,
     Device_,
+    HideFeatures_,
     Json_,
     Model_,
     Nodes_,
@@ -19,6 +21,7 @@ from tadropedge.cli.options import (
     Plugin_,
     Root_,
     Seed_,
+    check_conditions,
     chosen_device,
     load_model_factory,
     noise_of,
@@ -43,6 +46,8 @@ def predict_command(
     model: Model_ = None,
     nodes: Nodes_ = None,
     noise: Noise_ = None,
+    add_edges: AddEdges_ = None,
+    hide_features: HideFeatures_ = None,
     seed: Seed_ = 0,
     device: Device_ = "cpu",
     data_root: Root_ = None,
@@ -56,6 +61,7 @@ def predict_command(
     The model sees the whole graph; nothing is dropped, so the same command writes the same file.
     """
     source = name_or_path("dataset", data, DATASETS)
+    check_conditions(add_edges, hide_features)
     check_path("MODEL", saved)
     folder = saved.parent if saved.name in ("model.json", "model.safetensors") else saved
     if not (folder / "model.json").is_file():
@@ -68,7 +74,7 @@ def predict_command(
         raise TadropedgeError(f"--out must be a file for the predictions, got the folder or device '{out}'")
     if model is not None:
         load_model_factory(model)
-    from tadropedge.data import load_dataset
+    from tadropedge.data import Conditions, conditioned, load_dataset
     from tadropedge.lock import check_writable
     from tadropedge.predicting import predict, write_predictions
 
@@ -82,9 +88,10 @@ def predict_command(
     if isinstance(source, Path) or source.startswith(PYG):
         options["per_class"] = 1  # nothing is trained, so few labels are enough
     given = {name: value for name, value in options.items() if value is not None}
-    found = predict(loaded, load_dataset(source, data_root, seed=seed, **given).to(place))
+    conditions = Conditions(add_edges or 0.0, hide_features or 0.0, seed)
+    found = predict(loaded, conditioned(load_dataset(source, data_root, seed=seed, **given), conditions).to(place))
     write_predictions(found, out)
-    document = _summary(found, data, str(folder)) | {"file": str(out)}
+    document = _summary(found, data + conditions.words, str(folder)) | {"file": str(out)}
     show(document, as_json, [_page(document), f"written to {out}"])
 
 

@@ -100,14 +100,14 @@ def train_command(
                 num_nodes=data.graph.num_nodes, class_names=data.class_names,
             )  # fmt: skip
             _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
-    answer = {"dataset": options.dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
+    answer = {"dataset": options.told, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
     lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
     if gradient_norms and outcome.gradient_norms is not None:
         answer["gradient_norms"] = told = _gradients(outcome.gradient_norms)
         lines += _gradient_lines(told)
-    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.dataset}"]
+    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.again}"]
     print(json.dumps(answer) if as_json else "\n".join(lines + saved))
 
 

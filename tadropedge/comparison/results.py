@@ -309,6 +309,8 @@ def _cells(row: MethodRow) -> Iterator[tuple[str, object]]:
             (f"{kind}_{one.name}", getattr(test, one.name)) for one in fields(Against) if one.name not in NESTED
         )
         yield from _evidence(f"{kind}_evidence", test.evidence)
+    if row.least_share is not None:
+        yield "least_share", row.least_share
 
 
 def _evidence(front: str, evidence: Evidence | None) -> Iterator[tuple[str, object]]:

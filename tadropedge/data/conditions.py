@@ -24,6 +24,7 @@ from tadropedge.memory import check_memory
 from tadropedge.sparse import hush_beta_warning
 
 PAIR_BYTES = 200  # per pair that is drawn: its ends, its key, and what is sorted
+MOST = 1e6  # a share of more edges is a mistake
 HIDING = 1  # the stream of random words that hides nodes: splits are drawn from the seed itself
 
 
@@ -44,7 +45,7 @@ class Conditions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        settle(self, add_edges=check_number("add_edges", self.add_edges, 0))
+        settle(self, add_edges=check_number("add_edges", self.add_edges, 0, MOST))
         settle(self, hide_features=check_number("hide_features", self.hide_features, 0, 1))
         settle(self, seed=check_seed(self.seed))
 
@@ -89,7 +90,10 @@ split=(8, 10, 16))
                 f"add_edges={conditions.add_edges:g} cannot be used with a score_column: it has no numbers for edges "
                 "that are added"
             )
-        changed["graph"] = with_random_edges(dataset.graph, conditions.add_edges, conditions.seed)
+        try:
+            changed["graph"] = with_random_edges(dataset.graph, conditions.add_edges, conditions.seed)
+        except TadropedgeError as error:
+            raise type(error)(f"add_edges={conditions.add_edges:g}: {error}") from error
     if conditions.hide_features:
         if dataset.level != "node":
             raise TadropedgeError(
@@ -107,7 +111,7 @@ def with_random_edges(graph: Graph, share: float, seed: int = 0) -> Graph:
     >>> with_random_edges(ring, 0.5).pairs.tolist()  # both of the pairs that were free
     [[0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]]
     """
-    count = round(check_number("share", share, 0) * graph.num_edges)
+    count = round(check_number("share", share, 0, MOST) * graph.num_edges)
     added = torch.from_numpy(random_pairs(graph, count, seed)).to(graph.device)
     weight = None if graph.weight is None else torch.cat((graph.weight, graph.weight.mean().expand(count)))
     made = Graph.from_edge_index(torch.cat((graph.pairs, added), dim=1), graph.num_nodes, weight)
@@ -167,4 +171,5 @@ def with_hidden_rows(features: Tensor, share: float, seed: int = 0) -> Tensor:
     counts = torch.where(stays, crow.diff(), 0)
     ends = torch.cat((crow[:1], counts.cumsum(0).to(crow.dtype)))
     hush_beta_warning()
-    return torch.sparse_csr_tensor(ends, features.col_indices()[kept], features.values()[kept], features.shape)
+    columns, values = features.col_indices()[kept], features.values()[kept]
+    return torch.sparse_csr_tensor(ends, columns, values, features.shape, check_invariants=False)

@@ -133,11 +133,15 @@ def _part(parameter: Parameter, keep_ratio: float, share: Callable[[Any], float]
     lowest = min(first, last)
     if max(first, last) <= keep_ratio + ROUNDING or lowest > keep_ratio + ROUNDING:
         return parameter, lowest
-    end = _crossing(parameter.low, parameter.high, lambda value: share(value) <= keep_ratio + ROUNDING)
+
+    def good(value: float) -> bool:
+        return share(value) <= keep_ratio + ROUNDING
+
     # Rounded into the part, so that machines whose scores differ in the last digits have the same space.
+    end = _short(_crossing(parameter.low, parameter.high, good), good)
     if first <= keep_ratio + ROUNDING:
-        return _ranged(parameter, parameter.low, max(parameter.low, _digits(end, math.floor))), lowest
-    return _ranged(parameter, min(parameter.high, _digits(end, math.ceil)), parameter.high), lowest
+        return _ranged(parameter, parameter.low, max(parameter.low, end)), lowest
+    return _ranged(parameter, min(parameter.high, end), parameter.high), lowest
 
 
 def _crossing(low: float, high: float, good: Callable[[float], bool]) -> float:
@@ -149,13 +153,13 @@ def _crossing(low: float, high: float, good: Callable[[float], bool]) -> float:
     return inside
 
 
-def _digits(value: float, rounding: Callable[[float], int]) -> float:
+def _short(value: float, good: Callable[[float], bool]) -> float:
+    """The nearest good value of few digits."""
     if not value:
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) + 1 - DIGITS)
-    nearest = round(value / unit)
-    whole = nearest if abs(value / unit - nearest) < 1e-9 else rounding(value / unit)
-    return float(f"{whole * unit:.12g}")
+    near = [float(f"{whole * unit:.12g}") for whole in (round(value / unit) + step for step in (0, 1, -1))]
+    return next((one for one in near if good(one)), value)
 
 
 def _ranged(parameter: LogUniform | Uniform, low: float, high: float) -> Parameter:

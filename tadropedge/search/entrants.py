@@ -104,7 +104,7 @@ def easier(method: str) -> list[str]:
         return [f"{front}dropedge"]
     plain, _, options = one.dropping.partition(":")
     inverse = "inverse-" if one.inverse else ""
-    free = "dropedge" if one.score is None else f"{inverse}{one.score}-{automatic.ANY_BUDGET}"
+    free = "dropedge" if one.score is None else f"{one.score}-{inverse}{automatic.ANY_BUDGET}"
     names = [f"{front}{name}{end}" for name in (plain, free) for end in ((f":{options}", "") if options else ("",))]
     return list(dict.fromkeys(Method.of(name).name for name in names))
 

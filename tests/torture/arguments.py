@@ -32,7 +32,7 @@ from torch_geometric.data import Data
 import tadropedge as tde
 from tadropedge import data, diagnostics, pyg, search, spectrum
 from tadropedge.comparison import statistics
-from tadropedge.comparison.comparison import Plan, compare
+from tadropedge.comparison.comparison import Plan, compare, trained
 from tadropedge.method import Method
 from tadropedge.nn.own import own_network
 from tadropedge.predicting import predict, write_predictions
@@ -82,7 +82,7 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge.training.measures": ("default_measure",),
     "tadropedge.training.model_file": ("load_model", "save_model"),
     "tadropedge.predicting": ("predict", "write_predictions"),
-    "tadropedge.comparison.comparison": ("Plan", "compare"),
+    "tadropedge.comparison.comparison": ("Plan", "compare", "trained"),
     "tadropedge.comparison.statistics": (
         "mean_interval",
         "paired_difference",
@@ -661,6 +661,10 @@ def datasets() -> Iterator[Call]:
         yield Call(f"{name}.{way.__name__}", way, {**given, "seed": 1}, kinds)
         yield Call(f"{name}.{way.__name__}.split", way(**given).split, {"labels": LABELS, "seed": 1},
                    {"labels": labels, "seed": Whole(0)})  # fmt: skip
+    yield Call(f"{name}.Conditions", data.Conditions, {"add_edges": 0.5, "hide_features": 0.5, "seed": 1},
+               {"add_edges": Real(0, 1e6), "hide_features": Real(0, 1), "seed": Whole(0, 2**64 - 1)})  # fmt: skip
+    yield Call(f"{name}.conditioned", data.conditioned, {"dataset": KARATE, "conditions": data.Conditions(0.5)},
+               {"dataset": Instance(), "conditions": Instance()})  # fmt: skip
     yield Call(f"{name}.Given", data.Given, {"splits": [KARATE.split, KARATE.split]}, {"splits": Listed()})
     yield Call(f"{name}.Dataset.to", KARATE.to, {"device": "cpu"}, {"device": Device()})
     yield Call(f"{name}.load_karate", data.load_karate, {}, {"seed": Whole(0)})
@@ -846,11 +850,14 @@ def comparisons() -> Iterator[Call]:
     name = "tadropedge.comparison"
     yield Call(f"{name}.comparison.Plan", Plan, {"methods": ["cdf"]},
                {"methods": Listed(), "trials": Whole(1), "seeds": Whole(2), "seed": Whole(0),
-                "space": Optional(SpaceLike()), "lenient": Flag()})  # fmt: skip
+                "space": Optional(SpaceLike()), "lenient": Flag(), "keep_ratio": Optional(Real(5e-324, 1)),
+                "budget_step": Optional(Real(0, 1, strict=True))})  # fmt: skip
     plan = Plan(["original"], trials=1, seeds=2, space=SPACE)
-    yield Call(f"{name}.comparison.compare", compare,
-               {"laboratory": laboratory(), "plan": plan, "storage": partial(storage)},
-               {"laboratory": Instance(), "plan": Instance(), "storage": PathLike(), "report": Instance()})  # fmt: skip
+    for function in (compare, trained):
+        yield Call(f"{name}.comparison.{function.__name__}", function,
+                   {"laboratory": laboratory(), "plan": plan, "storage": partial(storage)},
+                   {"laboratory": Instance(), "plan": Instance(), "storage": PathLike(),
+                    "report": Instance()})  # fmt: skip
     yield Call(
         "tadropedge.compare", compared_rows,
         {"data": partial(labelled_data), "methods": ["original"], "hidden": 2, "layers": 2, "device": "cpu"},
@@ -858,8 +865,9 @@ def comparisons() -> Iterator[Call]:
          "seeds": Whole(2, 3), "choose_splits": Whole(1, 2), "seed": Whole(0), "backbone": Optional(Name()),
          "layers": Optional(Whole(1, 2**31 - 1)), "hidden": Optional(Whole(1, 2**31 - 1)),
          "epochs": Whole(1, 2**31 - 1), "measure": Optional(Name()), "split": Optional(Name()),
-         "split_sizes": Optional(Listed()), "device": Name(), "out": Folder(), "storage": Folder(), "wait": Flag(),
-         "progress": Progress()},
+         "split_sizes": Optional(Listed()), "add_edges": Real(0, 0.5), "hide_features": Real(0, 1),
+         "keep_ratio": Optional(Real(5e-324, 1)), "device": Name(), "out": Folder(), "storage": Folder(),
+         "wait": Flag(), "progress": Progress()},
     )  # fmt: skip
     yield Call("tadropedge.nn.own.own_network", own_network, {"factory": linear_model, "told": "mine"},
                {"factory": Instance(), "told": Optional(Text())})  # fmt: skip

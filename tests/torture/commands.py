@@ -70,7 +70,7 @@ COMBINED = (
     "compare karate --methods gcnn", "compare karate --methods ptdnet+cdf", "compare karate --backbone gcnn",
     "compare karate --plugin raises", "compare karate --plugin leaves", "compare karate --plugin broken",
     "compare karate --plugin no.such.module", "compare karate --plugin ..", "compare karate --plugin file",
-    "compare karate --split full", "compare karate --per-class 3", "compare karate --noise 0.1", "compare file",
+    "compare karate --split full", "compare karate --per-class 5", "compare karate --noise 0.1", "compare file",
     "compare karate --nodes file", "compare finished", "compare empty/results.json", "compare karate --out file",
     "train karate --method original --laplacian nope", "train karate --method original --laplacian Normalized",
     "train karate --method original --q 0", "train karate --method dropedge --q -1", "train karate --keep-prob nan",
