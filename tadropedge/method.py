@@ -103,9 +103,7 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
             return found
         network = NETWORKS[front]
         if (found.auto or found.strategy is not None) and not network.drops:
-            raise TadropedgeError(
-                f"{front} {network.because} and cannot be combined with edge dropping: {name!r}"
-            )
+            raise TadropedgeError(f"{front} {network.because} and cannot be combined with edge dropping: {name!r}")
         return replace(found, name=f"{front}+{found.name}", network=front)
 
     @property

@@ -40,7 +40,7 @@ class GCN(Network):
         "self_weight": Setting(False),
         "batch_norm": Setting(False),
     }
-    shared = ("self_weight", "batch_norm")
+    shared: ClassVar[tuple[str, ...]] = ("self_weight", "batch_norm")
     space = {**DEFAULT_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
     weighs = True
     joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
