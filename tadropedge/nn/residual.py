@@ -24,9 +24,9 @@ class ResGCN(GCN):
 
     With batch norm and self weight as in gcn. Two layers have none in between: they are those of gcn.
 
-    Unlike in DropEdge's code, what n − 2 hidden layers have starts n − 2 times smaller than in gcn: all that they add is
-    positive, so that signals would grow exponentially with the depth (on Cora, 64 layers of 64 units began with a loss
-    of 4 · 10⁵, and did not recover from it).
+    Unlike in DropEdge's code, the parameters of the n − 2 hidden layers start n − 2 times smaller than in gcn: all that
+    they add is positive, so that signals would grow exponentially with the depth (on Cora, 64 layers of 64 units began
+    with a loss of 4 · 10⁵, and had learned nothing after 100 epochs).
 
     * Source: Li, Müller, Thabet and Ghanem, *DeepGCNs* (ICCV 2019), as in the code of DropEdge (Rong et al., ICLR 2020,
       blocks of one layer).
