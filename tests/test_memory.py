@@ -339,7 +339,8 @@ TINY = {
 LONE = {"gcn": 1, "first-order": 1, "gcn-residual": 2, "random-walk": 1}  # the diagonal of a node without edges, else 0
 PAIR = {
     "gcn": [0.5, 0.5], "first-order": [1, 1], "gcn-residual": [1.5, 0.5], "random-walk": [0.5, 0.5],
-    "neighbour-mean": [0, 1], "adjacency": [0, 1], "spectral": [0, 1], "laplacian": [1, -1], "normalized-laplacian": [1, -1],
+    "neighbour-mean": [0, 1], "adjacency": [0, 1], "spectral": [0, 1], "laplacian": [1, -1],
+    "normalized-laplacian": [1, -1],
 }  # fmt: skip
 
 

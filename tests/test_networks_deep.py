@@ -1,4 +1,4 @@
-"""ResGCN, GCNII, APPNP, SAGE and the MLP against PyTorch Geometric's layers with the same weights, and dense matrices."""
+"""ResGCN, GCNII, APPNP, SAGE and MLP against PyTorch Geometric's layers with the same weights, and dense matrices."""
 
 from __future__ import annotations
 
@@ -299,6 +299,18 @@ def test_resgcn_of_two_layers_is_gcn():
     x = normal(1, 34, FEATURES)
     logits = [one.training(state | one.running(3, CPU), step_of(x, [None]))[0] for one in (ours, other)]
     assert torch.equal(*logits)
+
+
+def test_hidden_layers_of_resgcn_start_small_enough_for_any_depth():
+    """Each adds about a share c / (n − 2) of what it is given, so that signals grow by at most about e^c."""
+    sizes = []
+    for layers in (3, 8, 64):
+        network = make_network("resgcn", layers, features=FEATURES, hidden=64, classes=CLASSES, trials=1)
+        state = network.initial([2], CPU)
+        assert float(state["hidden1.weight"].abs().max()) == pytest.approx(1 / 8 / (layers - 2), rel=0.01)
+        assert float(state["input.weight"].abs().max()) == pytest.approx(1 / 8, rel=0.05)
+        sizes.append(float(network.evaluation(state, normal(1, 34, FEATURES), torch.tensor(0)).square().mean().sqrt()))
+    assert max(sizes) < 3 * sizes[0]
 
 
 def test_appnp_comes_to_rest_at_personalised_pagerank():
