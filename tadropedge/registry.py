@@ -157,6 +157,9 @@ DATASETS: Registry[Callable[..., Dataset]] = Registry(
         "source-localization": "tadropedge.data.source_localization:load_source_localization",
         "karate": "tadropedge.data.synthetic:load_karate",
         "clusters": "tadropedge.data.synthetic:load_clusters",
+        "noisy-clusters": "tadropedge.data.synthetic:load_noisy_clusters",
+        "grid": "tadropedge.data.planar:load_grid",
+        "roads": "tadropedge.data.planar:load_roads",
     },
 )
 

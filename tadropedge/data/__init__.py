@@ -16,6 +16,7 @@ from tadropedge.data.dataset import Dataset
 from tadropedge.data.features import row_normalized
 from tadropedge.data.files import load_file
 from tadropedge.data.objects import TAKEN, object_dataset
+from tadropedge.data.planar import load_grid, load_roads
 from tadropedge.data.planetoid import data_root, load_planetoid
 from tadropedge.data.pyg_files import load_pyg, pyg_name
 from tadropedge.data.source_localization import SourceLocalization, bayes_accuracy, load_source_localization
@@ -31,7 +32,7 @@ from tadropedge.data.splits import (
     shuffled_split,
     split_seeds,
 )
-from tadropedge.data.synthetic import load_clusters, load_karate
+from tadropedge.data.synthetic import load_clusters, load_karate, load_noisy_clusters
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files.ogb import PREFIX, ogb_folder
 from tadropedge.memory import within_memory
@@ -52,8 +53,11 @@ __all__ = [
     "load_clusters",
     "load_dataset",
     "load_file",
+    "load_grid",
     "load_karate",
+    "load_noisy_clusters",
     "load_planetoid",
+    "load_roads",
     "load_source_localization",
     "random_split",
     "row_normalized",

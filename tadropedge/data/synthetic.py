@@ -1,4 +1,4 @@
-"""Small datasets that need no file: Zachary's karate club, clusters with noisy features; the stochastic block model."""
+"""Small datasets that need no file: Zachary's karate club, clusters with noisy features, clusters among random edges."""
 
 from __future__ import annotations
 
@@ -100,6 +100,73 @@ def load_clusters(
         level="node",
         split=drawn.split(labels, seed),
         drawn=drawn,
+    )
+
+
+def load_noisy_clusters(
+    seed: int = 0,
+    classes: int = 8,
+    nodes: int = 25,
+    *,
+    noise: float = 3.0,
+    inside: float = 0.5,
+    per_class: int = 5,
+) -> Dataset:
+    """Clusters of ``nodes`` nodes, one per class, and ``noise`` random edges for every edge inside a cluster.
+
+    Pairs of one class have an edge with probability ``inside``. Then round(``noise`` · edges) pairs without an edge are
+    drawn uniformly and joined: these run between clusters, but for a few. Nodes have no features (the identity
+    matrix), so that all that is known is the graph: a network learns something of its own about every node that it
+    sees beside a label, and random edges make it learn wrong things. ``per_class`` labels per class train; of the rest
+    a third chooses and two thirds judge. All of it is a pure function of ``seed``.
+
+    >>> data = load_noisy_clusters(classes=3, nodes=20, inside=1.0, noise=0.5)
+    >>> data.graph.num_edges, data.split  # 3 · 190 inside clusters, and half as many
+    (855, Split(train=15, val=15, test=30))
+    """
+    classes, nodes = check_integer("classes", classes, least=2), check_integer("nodes", nodes, least=1)
+    per_class, noise = check_integer("per_class", per_class, least=1), check_number("noise", noise, 0, MOST_NOISE)
+    inside, seed = check_number("inside", inside, 0, 1), check_seed(seed)
+    if nodes < per_class + 3:
+        raise TadropedgeError(
+            f"nodes={nodes} per cluster are too few for per_class={per_class}: take three more at least"
+        )
+    total = classes * nodes
+    check_memory(PAIR_BYTES * total**2, f"a block model of {total} nodes", "take fewer nodes")
+    random = np.random.default_rng(seed)
+    label = np.arange(total) // nodes
+    labels, rest = torch.from_numpy(label), classes * (nodes - per_class)
+    drawn = PerClass(per_class, rest // 3, rest - rest // 3, seed=seed)
+    return Dataset(
+        "noisy-clusters",
+        with_random_edges(block_model(label, inside, 0.0, random), noise, random),
+        torch.eye(total),
+        labels,
+        num_classes=classes,
+        level="node",
+        split=drawn.split(labels, seed),
+        drawn=drawn,
+    )
+
+
+def with_random_edges(graph: Graph, share: float, random: np.random.Generator) -> Graph:
+    """Join round(``share`` · M) of the pairs that have no edge, all equally likely.
+
+    >>> with_random_edges(Graph.from_edge_index([[0, 2], [1, 3]]), 2.0, np.random.default_rng(0)).num_edges
+    6
+    """
+    low, high = np.triu_indices(graph.num_nodes, 1)
+    edges = graph.pairs.cpu().numpy()
+    absent = np.flatnonzero(~np.isin(low * graph.num_nodes + high, edges[0] * graph.num_nodes + edges[1]))
+    count = share * graph.num_edges
+    if count > len(absent) + 0.5:
+        raise TadropedgeError(
+            f"noise={share:g} asks for {count:.6g} random edges, but only {len(absent)} pairs of nodes have none: "
+            "take less noise, or a smaller probability inside clusters"
+        )
+    chosen = random.choice(absent, min(round(count), len(absent)), replace=False)
+    return Graph.from_edge_index(
+        np.concatenate((edges, np.stack((low[chosen], high[chosen]))), axis=1), num_nodes=graph.num_nodes
     )
 
 
