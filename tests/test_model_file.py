@@ -174,7 +174,7 @@ def rewrite(folder, numbers=None, **changes):
         ({"architecture__layers": 2}, "jknet must be a whole number of at least 3"),
         ({"architecture__layers": 5}, "misses hidden3.bias, hidden3.weight"),
         ({"architecture__layers": 3}, "has hidden2.bias, hidden2.weight"),
-        ({"architecture__backbone": "gat"}, "unknown backbone 'gat'"),
+        ({"architecture__backbone": "gatt"}, "unknown backbone 'gatt'"),
         ({"architecture__hidden": True}, "architecture.hidden must be a whole number, got True"),
         ({"architecture": []}, r"architecture must be an object, got \[\]"),
         ({"trial__learning_rate": "fast"}, "trial.learning_rate must be a number, got 'fast'"),

@@ -275,8 +275,8 @@ def test_methods_with_the_same_seed_start_alike_whatever_their_number():
 
 
 def test_an_unknown_backbone_is_named():
-    with pytest.raises(TadropedgeError, match="gat"):
-        make_network("gat", 2, **SIZES).convolutions()
+    with pytest.raises(TadropedgeError, match="gatt"):
+        make_network("gatt", 2, **SIZES).convolutions()
 
 
 # -- the order-K GCNN ------------------------------------------------------------------------------------

@@ -502,7 +502,7 @@ def test_a_backbone_learns_from_mini_batches_too(monkeypatch):
     task = make_task(KARATE, [KARATE.split], lab()._needed([trial]))
     batch, seen = Batch(task, SMALL, [trial], [0], Course(epochs=2)), []
     learn = batch._learn
-    monkeypatch.setattr(batch, "_learn", lambda nodes, *others: seen.append(nodes) or learn(nodes, *others))
+    monkeypatch.setattr(batch, "_learn", lambda nodes, keeps: seen.append(nodes) or learn(nodes, keeps))
     batch.run_epoch()
     assert [int(nodes.sum()) for nodes in seen] == [3, 3, 2]
     assert torch.equal(torch.stack(seen).sum(0), batch.learning.masks[0])
@@ -737,7 +737,7 @@ def test_a_backbone_that_does_not_fit_the_level():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Architecture("gat"), "gat"),
+        (lambda: Architecture("gatt"), "gatt"),
         (lambda: Architecture("jknet", 2), "layers of jknet"),
         (lambda: Architecture(hidden=0), "hidden"),
         (lambda: Architecture("gcnn", settings={"order": -1}), "order must be a whole number of at least 0, got -1"),

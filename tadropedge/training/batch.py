@@ -129,6 +129,7 @@ class Batch:
         self.optimizer = Adam(self.parameters, *rates, self.updates)
         shapes = {name: tuple(value.shape[1:]) for name, value in self.parameters.items()}
         self.weights = layer_weights(shapes) if course.gradient_norms else []
+        self.norms: list[Tensor] | None = None  # [layers, T] of each step of an epoch, where they are recorded
         layers = [name.removesuffix(".weight") for name in self.weights]
         self.record = Record(trials, course.epochs, self.state, course.keep_state, course.measure, layers=layers)
 
@@ -153,23 +154,21 @@ class Batch:
         """Toss coins, learn, evaluate, keep the best."""
         keeps = self.coins.keeps(self.epoch)
         ranks = None if self.batch_size is None else self._ranks()
-        learned = [self._learn(self._nodes(ranks, number), keeps, evaluate) for number in range(self.steps)]
-        train_loss, *deciding = torch.stack([losses for losses, _ in learned]).mean(dim=0)
+        self.norms = [] if evaluate and self.weights else None
+        losses = [self._learn(self._nodes(ranks, number), keeps) for number in range(self.steps)]
+        train_loss, *deciding = torch.stack(losses).mean(dim=0)
         with torch.no_grad():
             self.record.trained(self.epoch, train_loss)
             if evaluate:
-                if self.weights:
-                    self.record.descended(self.epoch, torch.stack([norms for _, norms in learned]).mean(dim=0))
+                if self.norms:
+                    self.record.descended(self.epoch, torch.stack(self.norms).mean(dim=0))
                 logits = self.network.evaluation(self.state, self.looking.x, self.epoch)
                 self._check_logits(logits, self.looking)
                 self.record.evaluated(self.epoch, logits, self.looking, *deciding)
             self.epoch += 1
 
-    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None], measure: bool) -> tuple[Tensor, Tensor]:
-        """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss.
-
-        With them come the gradient norms ``[layers, T]`` where ``measure`` asks for them and they are recorded.
-        """
+    def _learn(self, nodes: Tensor, keeps: Sequence[Tensor | None]) -> Tensor:
+        """One step of the optimiser; returns the training loss ``[T]`` and, if it is used, the validation loss."""
         seen = self.learning
         step = TrainingStep(
             x=seen.x,
@@ -191,15 +190,13 @@ class Batch:
         loss = mean_at(losses, nodes)
         gradients = torch.autograd.grad((loss + penalty).sum(), list(self.parameters.values()))
         with torch.no_grad():
-            norms = self._norms(gradients) if measure and self.weights else loss.new_empty(0)
+            if self.norms is not None:
+                by_name = dict(zip(self.parameters, gradients, strict=True))
+                self.norms.append(torch.stack([gradient_norm(by_name[name]) for name in self.weights]))
             self.optimizer.step(gradients)
             self.updates += 1
             decides = self.course.selection == "training"
-            return torch.stack((loss, seen.mean(losses, VAL)) if decides else (loss,)), norms
-
-    def _norms(self, gradients: Sequence[Tensor]) -> Tensor:
-        by_name = dict(zip(self.parameters, gradients, strict=True))
-        return torch.stack([gradient_norm(by_name[name]) for name in self.weights])
+            return torch.stack((loss, seen.mean(losses, VAL)) if decides else (loss,))
 
     def _check_logits(self, logits: Tensor, seen: Pass) -> None:
         expected = (len(self.trials), seen.labels.shape[-1], self.network.problem.sizes.num_classes)
