@@ -1,11 +1,13 @@
 import networkx as nx
 import numpy as np
+import pytest
 import scipy.sparse as sp
 import torch
 from torch_geometric.datasets import KarateClub
 
-from tadropedge import Graph
-from tadropedge.data.synthetic import load_clusters, load_karate
+from tadropedge import Graph, edge_scores
+from tadropedge.data.planar import along, gabriel_edges, load_grid, load_roads
+from tadropedge.data.synthetic import load_clusters, load_karate, load_noisy_clusters, with_random_edges
 
 
 def test_karate_is_the_one_everybody_has():
@@ -51,3 +53,73 @@ def test_the_shape_of_clusters():
     exact = load_clusters(0, noise=0.0).features
     assert exact.unique(dim=0).shape[0] == 4
     assert torch.allclose(exact.norm(dim=1), torch.ones(240))
+
+
+def test_noisy_clusters_are_whole_clusters_and_as_many_random_edges_as_asked_for():
+    plain, noisy = (load_noisy_clusters(3, 4, 12, inside=0.6, noise=noise, per_class=2) for noise in (0.0, 1.5))
+    before, after = ({*map(tuple, data.graph.pairs.T.tolist())} for data in (plain, noisy))
+    assert all(plain.labels[u] == plain.labels[v] for u, v in before)
+    assert before < after
+    assert len(after) == len(before) + round(1.5 * len(before))
+    assert torch.equal(noisy.features, torch.eye(48))
+
+
+def test_random_edges_are_uniform_over_the_pairs_that_have_none():
+    graph = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=4)
+    random, seen = np.random.default_rng(0), np.zeros((4, 4))
+    for _ in range(3000):
+        low, high = with_random_edges(graph, 1 / 3, random).pairs.numpy()
+        seen[low, high] += 1
+    assert seen[0, 1] == seen[1, 2] == seen[2, 3] == 3000
+    for pair in ((0, 2), (0, 3), (1, 3)):
+        assert seen[pair] == pytest.approx(1000, abs=5 * (3000 * 2 / 9) ** 0.5)  # five deviations
+
+
+def test_shared_neighbours_tell_random_edges_from_those_of_clusters():
+    data = load_noisy_clusters()
+    random = data.labels[data.graph.pairs[0]] != data.labels[data.graph.pairs[1]]
+    scores = edge_scores(data.graph, "jaccard")
+    assert (scores[~random][:, None] > scores[random]).double().mean() > 0.9  # the area under the ROC curve
+
+
+def test_a_grid_is_the_product_of_two_paths():
+    ours = load_grid(side=12, classes=3, regions=6, per_class=5).graph
+    theirs = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12), ordering="sorted")
+    assert Graph.from_networkx(theirs).fingerprint == ours.fingerprint
+
+
+def test_gabriel_edges_have_no_other_point_in_their_circle():
+    place = np.random.default_rng(1).random((40, 2))
+    low, high = np.triu_indices(40, 1)
+    middle, radius = (place[low] + place[high]) / 2, np.linalg.norm(place[low] - place[high], axis=1) / 2
+    gap = np.linalg.norm(middle[:, None] - place, axis=2)
+    gap[np.arange(len(low)), low] = gap[np.arange(len(low)), high] = np.inf
+    empty = gap.min(axis=1) > radius
+    assert {*map(tuple, gabriel_edges(place).T.tolist())} == {*zip(low[empty].tolist(), high[empty].tolist(), strict=True)}
+
+
+def test_roads_are_planar_connected_and_sparse():
+    for seed in range(3):
+        graph = load_roads(seed, 300, 3, regions=6).graph
+        assert nx.check_planarity(nx.Graph(graph.pairs.T.tolist()))[0]
+        assert graph.components.count == 1
+        assert (graph.num_nodes, graph.num_edges) == (300, 120 * 3 // 2 + 180)
+        assert int((torch.bincount(graph.pairs.ravel()) == 2).sum()) >= 180  # chains between junctions
+
+
+def test_nodes_along_a_road_cut_it_into_equal_parts():
+    pairs, place = along(np.array([[0], [1]]), np.array([[0.0, 0.0], [4.0, 0.0]]), 5)
+    assert pairs.tolist() == [[0, 2, 3, 4], [2, 3, 4, 1]]
+    assert place[2:].tolist() == [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]
+
+
+@pytest.mark.parametrize("load", [load_grid, load_roads])
+def test_regions_need_the_graph(load):
+    """A node alone says little, its neighbourhood far more; labels are those of regions of the plane."""
+    datasets = [load(seed) for seed in range(3)]
+    alone, together = (np.mean([linear_accuracy(data, hops) for data in datasets]) for hops in (0, 2))
+    assert alone < 0.4
+    assert 0.6 < together < 0.9
+    for data in datasets:
+        low, high = data.graph.pairs
+        assert (data.labels[low] == data.labels[high]).double().mean() > 0.85

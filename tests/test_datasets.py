@@ -52,6 +52,42 @@ class TestClusters(DatasetContract):
     }
 
 
+class TestNoisyClusters(DatasetContract):
+    name = "noisy-clusters"
+    random = {"pairs", "train"}
+    covers = True
+    bad = {
+        "classes must be a whole number of at least 2, got 1": {"classes": 1},
+        "nodes=6 per cluster are too few for per_class=5: take three more at least": {"nodes": 6},
+        r"inside must lie in \[0, 1\], got 1.5": {"inside": 1.5},
+        "noise must be at least 0.*, got -1|noise must lie in .*, got -1": {"noise": -1.0},
+        "noise=300 asks for .* random edges, but only .* pairs of nodes have none": {"noise": 300.0},
+    }
+
+
+class Planar(DatasetContract):
+    covers = True
+    bad = {
+        "classes must be a whole number of at least 2, got 1": {"classes": 1},
+        "regions must be a whole number of at least 6, got 5": {"regions": 5},
+        "regions=9999 are more than there are nodes": {"regions": 9999},
+        "features must be a whole number of at least 1, got 0": {"features": 0},
+        "class [0-5] of .* has .* nodes, too few for per_class=500: take at least three more": {"per_class": 500},
+    }
+
+
+class TestGrid(Planar):
+    name = "grid"
+    random = {"features", "labels", "train"}
+    bad = {**Planar.bad, "side must be a whole number of at least 2, got 1": {"side": 1}}
+
+
+class TestRoads(Planar):
+    name = "roads"
+    random = {"pairs", "features", "labels", "train"}
+    bad = {**Planar.bad, "nodes must be a whole number of at least 10, got 9": {"nodes": 9}}
+
+
 class TestSourceLocalization(DatasetContract):
     name = "source-localization"
     level = "graph"
@@ -73,5 +109,5 @@ class TestSourceLocalization(DatasetContract):
 
 
 def test_every_dataset_has_its_contract():
-    found = [DatasetContract, *DatasetContract.__subclasses__(), *Citation.__subclasses__()]
+    found = [DatasetContract, *DatasetContract.__subclasses__(), *Citation.__subclasses__(), *Planar.__subclasses__()]
     assert {contract.name for contract in found if hasattr(contract, "name")} == set(DATASETS)

@@ -2,63 +2,61 @@ import subprocess
 import sys
 from pathlib import Path
 
-import clusters
 import noisy
+import noisy_clusters
 import numpy as np
 import pytest
 import torch
 
+import tadropedge as tde
 from tadropedge import TadropedgeError
+from tadropedge.data import load_noisy_clusters
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_the_demo_writes_a_picture_and_a_report(tmp_path, capsys):
-    clusters.main(["--out", str(tmp_path / "new"), "--draws", "200"])
+def test_the_demo_writes_a_picture_and_a_page(tmp_path, capsys):
+    noisy_clusters.main(["--out", str(tmp_path / "new"), "--classes", "3", "--nodes", "12", "--noise", "1"])
     out = capsys.readouterr().out
-    assert "3 clusters, 60 nodes" in out
-    for method in ("cutoff", "division", "cdf", "effective-cdf", "inverse-cdf"):
-        assert method in out
-    assert (tmp_path / "new" / "clusters.png").read_bytes().startswith(b"\x89PNG")
-    page = (tmp_path / "new" / "report.html").read_text(encoding="utf-8")
+    assert "3 clusters of 12 nodes" in out
+    assert "DropEdge" in out
+    assert "jaccard-cdf" in out
+    assert (tmp_path / "new" / "noisy-clusters.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "new" / "picture.html").read_text(encoding="utf-8")
     assert "data:image/png;base64," in page
     assert "http" not in page  # works offline
 
 
-def test_what_the_table_says():
-    graph, cluster = clusters.clustered_graph(clusters=4, nodes=15, seed=1)
-    assert graph.components.count == 1
-    rows = {row.method: row for row in clusters.compare(graph, cluster, keep_prob=0.4, draws=2000)}
-    assert rows["cutoff"].between == 1.0
-    assert rows["cutoff"].inside == pytest.approx(0.4, abs=0.03)
-    for row in rows.values():
-        assert row.dropedge_between == pytest.approx(row.kept, abs=0.03)
-        assert row.dropedge_inside == pytest.approx(row.kept, abs=0.03)
-    for name in ("cutoff", "division", "cdf", "effective-cdf"):
-        assert rows[name].between > rows[name].kept
-        assert rows[name].connected > rows[name].dropedge_connected
-    assert rows["inverse-cdf"].between < rows["inverse-cdf"].kept
-    assert rows["inverse-cdf"].connected < rows["inverse-cdf"].dropedge_connected
+def test_the_score_keeps_fewer_random_edges_than_dropedge_at_the_same_budget():
+    data = load_noisy_clusters()
+    between = noisy_clusters.between_clusters(data)
+    for seed in range(5):
+        scores, (alike, chosen) = noisy_clusters.subgraphs(data, keep_prob=0.05, seed=seed)
+        assert torch.equal(scores, tde.edge_scores(data.graph, "jaccard"))
+        deviation = (data.graph.num_edges / 4) ** 0.5  # of a number of kept edges, at most
+        assert abs(int(alike.mask.sum()) - int(chosen.mask.sum())) < 6 * deviation
+        assert alike.between == pytest.approx(float(between.double().mean()), abs=0.05)
+        assert chosen.between < alike.between - 0.1
+        assert chosen.between == pytest.approx(float(between[chosen.mask].double().mean()))
 
 
-def test_connectedness_is_counted_subgraph_by_subgraph():
-    graph, _ = clusters.clustered_graph(clusters=2, nodes=5, seed=0)
-    masks = torch.ones(4, graph.num_edges, dtype=torch.bool)
-    masks[1] = False
-    masks[3, (graph.pairs == 0).any(dim=0)] = False  # node 0 is cut off
-    assert clusters.stays_connected(graph, masks) == 0.5
-    assert np.isclose(clusters.stays_connected(graph, masks[:1]), 1.0)
+def test_nodes_of_a_cluster_are_drawn_side_by_side():
+    data = load_noisy_clusters(classes=5)
+    place, label = noisy_clusters.places(data), data.labels.numpy()
+    centre = np.stack([place[label == cluster].mean(axis=0) for cluster in range(5)])
+    nearest = np.linalg.norm(place[:, None] - centre, axis=2).argmin(axis=1)
+    assert np.array_equal(nearest, label)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--keep-prob", "1.5"], "error: --keep-prob must lie in [0, 1], got 1.5"),
-        (["--clusters", "1"], "error: --clusters must be a whole number of at least 2, got 1"),
+        (["--classes", "1"], "error: classes must be a whole number of at least 2, got 1"),
     ],
 )
 def test_bad_options_end_with_one_line_and_code_2(arguments, message, tmp_path):
-    command = [sys.executable, str(ROOT / "examples" / "clusters.py"), "--out", str(tmp_path / "out"), *arguments]
+    command = [sys.executable, str(ROOT / "examples" / "noisy_clusters.py"), "--out", str(tmp_path / "out"), *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert ended.returncode == 2
     assert ended.stderr.strip() == message

@@ -23,7 +23,16 @@ from tadropedge import (
     shift_operator,
 )
 from tadropedge.comparison.comparison import Plan
-from tadropedge.data import load_clusters, load_dataset, load_karate, load_source_localization, random_split
+from tadropedge.data import (
+    load_clusters,
+    load_dataset,
+    load_grid,
+    load_karate,
+    load_noisy_clusters,
+    load_roads,
+    load_source_localization,
+    random_split,
+)
 from tadropedge.memory import check_memory, free_bytes, ran_out, within_memory
 from tadropedge.nn import network
 from tadropedge.nn.backbones import GCN, IncepGCN
@@ -302,6 +311,9 @@ SEEDED = {
     "space": lambda seed: default_space().draw(seed, 0),
     "karate": load_karate,
     "clusters": load_clusters,
+    "noisy clusters": load_noisy_clusters,
+    "grid": lambda seed: load_grid(seed, 20),
+    "roads": lambda seed: load_roads(seed, 400),
     "source localization": load_source_localization,
     "dataset": lambda seed: load_dataset("karate", seed=seed),
     "split": lambda seed: random_split(LABELS, 1, 1, 1, seed=seed),

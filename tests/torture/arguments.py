@@ -674,6 +674,16 @@ def datasets() -> Iterator[Call]:
         {"seed": Whole(0), "clusters": Whole(2, 9), "nodes": Whole(8, 9), "inside": share, "between": share,
          "features": Whole(1, 9), "noise": Real(0, 1e30), "per_class": Whole(1, 5)},
     )  # fmt: skip
+    yield Call(
+        f"{name}.load_noisy_clusters", data.load_noisy_clusters, {"nodes": 8, "classes": 2, "noise": 0.5},
+        {"seed": Whole(0), "classes": Whole(2, 9), "nodes": Whole(8, 9), "noise": Real(0, 1e30), "inside": share,
+         "per_class": Whole(1, 5)},
+    )  # fmt: skip
+    planar = {"seed": Whole(0), "classes": Whole(2, 9), "regions": Whole(2, 9), "features": Whole(1, 9),
+              "noise": Real(0, 1e30), "per_class": Whole(1, 5)}  # fmt: skip
+    small = {"classes": 2, "regions": 2, "per_class": 1}
+    yield Call(f"{name}.load_grid", data.load_grid, {"side": 6, **small}, {**planar, "side": Whole(2, 9)})
+    yield Call(f"{name}.load_roads", data.load_roads, {"nodes": 40, **small}, {**planar, "nodes": Whole(10, 60)})
     localisation = {
         "seed": Whole(0), "noise": Either(Real(1e-100, 1e30), Name()), "nodes": Whole(4, 9),
         "communities": Whole(2, 9), "inside": share, "between": Real(0.25, 1), "times": Whole(1, 9), "sizes": Listed(),
