@@ -218,8 +218,8 @@ def method_space(
     of its own has the parameters of the dropping only where it drops, drawn as they are without the network. Rules that
     can meet any budget (``proportional``) tune ``keep_ratio`` instead of ``keep_prob``: the same numbers, but as the
     share of kept edges. DropSens has its ``sensitivity`` beside it, the option ``nested`` the ``keep_last`` of the last
-    layer. ``auto`` has all of these, and draws from ``scores`` and ``options``, by default all that its network can
-    have; see :mod:`tadropedge.search.automatic`.
+    layer. ``auto`` has all of these, and draws from what is worth a trial of ``scores`` and ``options``, by default all
+    that its network can have; see :mod:`tadropedge.search.automatic`.
 
     >>> list(method_space("graphsage+cdf").parameters)
     ['learning_rate', 'weight_decay', 'dropout', 'hidden', 'samples', 'keep_prob']
