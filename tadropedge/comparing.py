@@ -184,7 +184,8 @@ def _beside_the_map(results: Results, laboratory: Laboratory) -> Advice | None:
     advice, network = results.advice, laboratory.architecture
     if advice is None or results.data is None:
         return advice
-    case = nearest(results.data, backbone=network.backbone, layers=network.layers)
+    budget = None if results.protocol is None else results.protocol.keep_ratio
+    case = nearest(results.data, backbone=network.backbone, layers=network.layers, keep_ratio=budget)
     return advice if case is None else replace(advice, regime=case.words)
 
 

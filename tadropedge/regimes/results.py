@@ -135,8 +135,8 @@ class RegimeMap:
     run: Mapping[str, object] = field(default_factory=dict)
 
     def labelled(self, run: Mapping[str, object]) -> RegimeMap:
-        """The same map with the label of another run."""
-        return replace(self, run=run)
+        """The same map, with the label of a run."""
+        return replace(self, run={**run, **self.run})
 
     def rows_of(self, cell: MapCell) -> dict[str, MapRow]:
         """The rows of a cell, by method."""

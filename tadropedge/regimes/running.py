@@ -34,6 +34,12 @@ from tadropedge.watching import Event, Expected, Phase, relaying
 
 TIMED = "budget"  # the kind of cells in which the seconds of an epoch are measured
 BUDGET_STEP = 0.05  # DropEdge is matched at the nearest of these shares, so that methods share references
+STUDIES = (
+    "The trainings of a dataset are Optuna studies in studies/DATASET.journal, which optuna-dashboard opens. In their names "
+    "follow dataset, labels, width, epochs and choosing splits, backbone and depth, and then search/METHOD for the search "
+    "(with /split-K for the further choosing splits), budget/METHOD-SHARE at a budget, and judged/…/trial-N for what was "
+    "retrained on the fresh splits, where N is the chosen trial."
+)
 Seconds = dict[str, dict[str, float]]  # of an epoch, by cell and method
 
 
@@ -62,7 +68,8 @@ def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
         words = f"cell {place + 1} of {len(recipe.cells)}, {cell.key}"
         with relaying(_renamed(words, sum(left[place + 1 :]))):
             played.append(_played(laboratories, cell, run, words))
-    return RegimeMap([one.cell for one in played], map_rows(played), recipe=recipe.document)
+    rows = map_rows(played)
+    return RegimeMap([one.cell for one in played], rows, recipe=recipe.document, run={"studies": STUDIES})
 
 
 def planned_trainings(cell: Planned) -> int:
