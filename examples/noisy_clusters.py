@@ -171,7 +171,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     data = load_noisy_clusters(options.seed, options.classes, options.nodes, noise=options.noise)
     scores, kept = subgraphs(data, options.keep_prob, options.seed)
-    title = f"{data.num_classes} clusters of {options.nodes} nodes, and {options.noise:g} random edges for each of theirs"
+    title = (
+        f"{data.num_classes} clusters of {options.nodes} nodes, and {options.noise:g} random edges for each of theirs"
+    )
     image = draw(data, scores, kept)
     options.out.mkdir(parents=True, exist_ok=True)
     drawn, report = options.out / "noisy-clusters.png", options.out / "picture.html"

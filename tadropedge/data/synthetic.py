@@ -1,4 +1,4 @@
-"""Small datasets that need no file: Zachary's karate club, clusters with noisy features, clusters among random edges."""
+"""Small datasets that need no file: Zachary's karate club, clusters with noisy features or among random edges."""
 
 from __future__ import annotations
 
