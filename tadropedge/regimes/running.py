@@ -35,10 +35,10 @@ from tadropedge.watching import Event, Expected, Phase, relaying
 TIMED = "budget"  # the kind of cells in which the seconds of an epoch are measured
 BUDGET_STEP = 0.05  # DropEdge is matched at the nearest of these shares, so that methods share references
 STUDIES = (
-    "The trainings of a dataset are Optuna studies in studies/DATASET.journal, which optuna-dashboard opens. The name of a "
-    "study begins with dataset, labels, width, epochs, choosing splits, network and depth. Then comes search/METHOD for "
-    "the search (with /split-K for further choosing splits), budget/METHOD-SHARE for one at a budget, or judged/…/trial-N "
-    "for what was retrained on fresh splits, where N is the chosen trial."
+    "The trainings of a dataset are Optuna studies in studies/DATASET.journal, which optuna-dashboard opens. The name "
+    "of a study begins with dataset, labels, width, epochs, choosing splits, network and depth. Then comes "
+    "search/METHOD for the search (with /split-K for further choosing splits), budget/METHOD-SHARE for one at a "
+    "budget, or judged/…/trial-N for what was retrained on fresh splits, where N is the chosen trial."
 )
 Seconds = dict[str, dict[str, float]]  # of an epoch, by cell and method
 
