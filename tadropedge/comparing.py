@@ -103,11 +103,7 @@ def compare(
     (['original', 'dropedge'], '2 of each class to train, 10 others to validate, 16 to test')
     """
     started = time.monotonic()
-    if model is not None and backbone is not None:
-        raise TadropedgeError(
-            f"model and backbone exclude each other, got backbone={show(backbone, typed=False)} and a model"
-        )
-    network = backbone if model is None else own_network(model)  # first: methods may name it
+    network = _network(backbone, model)  # first: methods may name it
     plan = Plan(
         _methods(methods), trials=trials, seeds=seeds, seed=seed, lenient=methods is None, keep_ratio=keep_ratio
     )
@@ -132,14 +128,28 @@ def compare(
         storage=storage,
         wait=check_flag("wait", wait),
         reporting=_bars(shown),
-        label=lambda dataset: {
-            **run_label(dataset.device.type, None, time.monotonic() - started),
-            "splits": dataset.way.words,
-            **({CONDITIONS: {name: value for name, value in vars(conditions).items() if value}} if conditions else {}),
-        },
+        label=lambda dataset: _label(dataset, conditions, time.monotonic() - started),
         loading=loading,
     )
     return Comparison(results.rows, results.run, advice=results.advice, protocol=results.protocol, data=results.data)
+
+
+def _network(backbone: str | None, model: Callable[..., torch.nn.Module] | None) -> str | None:
+    """The name of the network that is trained, a user's own under a name that it gets here."""
+    if model is None:
+        return backbone
+    if backbone is not None:
+        raise TadropedgeError(
+            f"model and backbone exclude each other, got backbone={show(backbone, typed=False)} and a model"
+        )
+    return own_network(model)
+
+
+def _label(dataset: Dataset, conditions: Conditions, seconds: float) -> dict[str, object]:
+    """What depends on this run alone, which no command made."""
+    told = {name: value for name, value in vars(conditions).items() if value}
+    label = run_label(dataset.device.type, None, seconds) | {"splits": dataset.way.words}
+    return label | ({CONDITIONS: told} if conditions else {})
 
 
 def carried_out(

@@ -107,9 +107,9 @@ source-localization, karate, clusters (did you mean 'karate'?)
         labels = options["per_class"] = check_per_class(options["per_class"])
         if "split" in taken:
             usual = FULL if labels == FULL == taken["split"].default else "random"
-            if split not in (None, usual):
+            if split in {FULL, "public", "file", "random"} - {usual}:
                 raise TadropedgeError(f"per_class belongs to split={usual!r}, got per_class and split={split!r}")
-            split = usual
+            split = split or usual
         elif "per_class" not in taken or labels == FULL:
             anew = options.pop("per_class")  # of whatever was loaded
     options |= {"seed": seed} if split is None else {"seed": seed, "split": split}
