@@ -60,7 +60,7 @@ class Entrant:
 def references(method: str) -> dict[str, str]:
     """The tuned references that a method is judged against: ``none`` and, if it is adaptive, ``dropedge``.
 
-    A network that chooses its edges itself is judged against the backbone with all edges.
+    A network that sees no edges or chooses them itself is judged against the backbone with all edges.
 
     >>> references("cdf"), references("dropedge"), references("ptdnet")
     ({'none': 'original', 'dropedge': 'dropedge'}, {'none': 'original'}, {'none': 'original'})
