@@ -131,8 +131,8 @@ def _short(share: float) -> float:
 def references(method: str, keep_ratio: float | None = None) -> dict[str, str]:
     """The tuned references that a method is judged against: ``none`` and, if it is adaptive, ``dropedge``.
 
-    A network that chooses its edges itself is judged against the backbone with all edges. Where all that drop keep the
-    same ``keep_ratio``, DropEdge has it, too: it is the reference of kind ``budget``.
+    A network that sees no edges or chooses them itself is judged against the backbone with all edges. Where all that
+    drop keep the same ``keep_ratio``, DropEdge has it, too: it is the reference of kind ``budget``.
 
     >>> references("cdf"), references("dropedge"), references("ptdnet")
     ({'none': 'original', 'dropedge': 'dropedge'}, {'none': 'original'}, {'none': 'original'})
