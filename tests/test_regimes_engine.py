@@ -52,9 +52,13 @@ def test_the_presets_are_whole(preset):
 
 def test_one_condition_is_changed_at_a_time():
     depth = {"kind": "depth", "values": [8, 32], "backbone": "resgcn", "trials": 1, "methods": ["dropedge"]}
-    base, noisy, *deep = recipe(NOISE, depth).cells
+    base, noisy, *deep = recipe({**NOISE, "without": ["mlp"]}, depth).cells
     assert (base.kind, base.value, base.regime.add_edges, base.regime.trials) == ("base", None, 0.0, 2)
-    assert (noisy.regime.add_edges, noisy.regime.layers, noisy.methods) == (1.0, 2, tuple(METHODS))
+    assert (noisy.regime.add_edges, noisy.regime.layers, noisy.methods) == (
+        1.0,
+        2,
+        tuple(name for name in METHODS if name != "mlp"),
+    )
     assert [(cell.key, cell.regime.layers, cell.regime.backbone, cell.regime.trials) for cell in deep] == [
         ("karate/depth-8", 8, "resgcn", 1),
         ("karate/depth-32", 32, "resgcn", 1),
@@ -79,6 +83,7 @@ def test_one_condition_is_changed_at_a_time():
         ({"conditions": [{"kind": "noise", "values": [0.0]}]}, "which is what the base setting has"),
         ({"conditions": [{**NOISE, "datasets": ["cora"]}]}, r"dataset in mine: conditions\[0\] 'cora'"),
         ({"conditions": [{"kind": "budget", "values": [1.5]}]}, r"keep_ratio must be in \[0, 1\], got 1.5"),
+        ({"conditions": [{**NOISE, "without": ["gat"]}]}, r"method in mine: conditions\[0\].without 'gat'"),
         ({"space": {"dropuot": [0.5]}}, "did you mean 'dropout'"),
     ],
 )

@@ -1,8 +1,8 @@
 """A recipe: which datasets, conditions and methods a map has, and how much is trained, as one TOML file.
 
 ``[base]`` is the regime from which one condition at a time is changed. Each of ``[[conditions]]`` names a ``kind`` and
-its ``values``, and may say otherwise for its cells alone: other ``methods`` or ``datasets``, another ``backbone``,
-fewer ``trials``. ``[space]`` replaces what is searched by default, as far as a network has it::
+its ``values``, and may say otherwise for its cells alone: other ``methods`` (or all ``without`` some), fewer
+``datasets`` or ``trials``, another ``backbone``. ``[space]`` replaces what is searched by default, as far as a network has it::
 
     datasets = ["cora", "graphs/amazon_photo.npz"]
     methods = ["dropedge", "degree-proportional", "auto"]
@@ -49,7 +49,7 @@ CHANGED = {
     "network": "backbone",
 }
 COUNTS = ("layers", "hidden", "epochs", "evaluate_every", "trials", "choose_splits")
-OF_CONDITION = ("kind", "values", "datasets", "methods")
+OF_CONDITION = ("kind", "values", "datasets", "methods", "without")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +200,10 @@ def _cells(source: str, parts: _Parts, base: Regime, name: str) -> Iterator[Plan
         for one in among:
             lookup(f"dataset in {where}", one, dict.fromkeys(parts.datasets))
         methods = build(list[str], list(condition.get("methods", parts.methods)), f"{where}.methods")
+        without = build(list[str], condition.get("without", []), f"{where}.without")
+        for one in without:
+            lookup(f"method in {where}.without", one, dict.fromkeys(methods))
+        methods = [method for method in methods if method not in without]
         _check_methods(methods, where)
         values = condition.get("values")
         if not isinstance(values, list) or not values:
