@@ -2,7 +2,8 @@
 
 ``[base]`` is the regime from which one condition at a time is changed. Each of ``[[conditions]]`` names a ``kind`` and
 its ``values``, and may say otherwise for its cells alone: other ``methods`` (or all ``without`` some), fewer
-``datasets`` or ``trials``, another ``backbone``. ``[space]`` replaces what is searched by default, as far as a network has it::
+``datasets`` or ``trials``, another ``backbone``. ``[space]`` replaces what is searched by default, as far as a network
+has it::
 
     datasets = ["cora", "graphs/amazon_photo.npz"]
     methods = ["dropedge", "degree-proportional", "auto"]
