@@ -95,7 +95,9 @@ def test_gabriel_edges_have_no_other_point_in_their_circle():
     gap = np.linalg.norm(middle[:, None] - place, axis=2)
     gap[np.arange(len(low)), low] = gap[np.arange(len(low)), high] = np.inf
     empty = gap.min(axis=1) > radius
-    assert {*map(tuple, gabriel_edges(place).T.tolist())} == {*zip(low[empty].tolist(), high[empty].tolist(), strict=True)}
+    assert {*map(tuple, gabriel_edges(place).T.tolist())} == {
+        *zip(low[empty].tolist(), high[empty].tolist(), strict=True)
+    }
 
 
 def test_roads_are_planar_connected_and_sparse():
