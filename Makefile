@@ -7,8 +7,8 @@ READY  := $(VENV)/ready
 .PHONY: demo test docs lint types imports unit format bench torture fuzz clean
 
 demo: $(READY)
-	$(BIN)/python examples/clusters.py --out demo-output/clusters
-	$(BIN)/tadropedge compare clusters --methods original,dropedge,cutoff,cdf --trials 10 --epochs 200 --out demo-output/comparison
+	$(BIN)/python examples/noisy_clusters.py --out demo-output/picture
+	$(BIN)/tadropedge compare noisy-clusters --methods jaccard-cdf --hidden 16 --epochs 200 --trials 15 --choose-splits 4 --out demo-output/comparison
 
 test: lint types imports unit
 

@@ -1,4 +1,4 @@
-"""Clusters among random edges: which edges does DropEdge keep, and which does dropping by a score keep?
+"""Clusters among random edges: what DropEdge keeps of them, and what dropping by a score keeps.
 
 Makes a graph of clusters with random edges between them, scores every edge by the share of neighbours that its ends
 have in common, and draws what is kept: by DropEdge, and by the score at the same expected number of kept edges. The
@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +85,7 @@ def places(data: Dataset) -> npt.NDArray[np.float64]:
     return place
 
 
-def _lines(axis: Axes, place: npt.NDArray[np.float64], pairs: Tensor, **look: object) -> LineCollection:
+def _lines(axis: Axes, place: npt.NDArray[np.float64], pairs: Tensor, **look: Any) -> LineCollection:
     """Edges as lines."""
     lines = LineCollection(list(place[pairs.T.numpy()]), **look)
     axis.add_collection(lines)
@@ -92,7 +93,7 @@ def _lines(axis: Axes, place: npt.NDArray[np.float64], pairs: Tensor, **look: ob
 
 
 def _nodes(axis: Axes, place: npt.NDArray[np.float64], title: str) -> None:
-    axis.scatter(*place.T, s=9, color=INK, zorder=3, linewidths=0)
+    axis.scatter(place[:, 0], place[:, 1], s=9, color=INK, zorder=3, linewidths=0)
     axis.set_title(title, loc="center")
     axis.set(aspect="equal", xticks=[], yticks=[], xlim=(-1.32, 1.32), ylim=(-1.32, 1.32))
     axis.axis("off")
@@ -106,15 +107,19 @@ def draw(data: Dataset, scores: Tensor, kept: list[Kept]) -> tuple[Figure, str]:
     place, pairs, between = places(data), data.graph.pairs, between_clusters(data)
     everything = Kept("the graph", torch.ones_like(between), float(between.float().mean()))
     for axis, one in zip((axes[0], axes[2], axes[3]), (everything, *kept), strict=True):
-        _lines(axis, place, pairs[:, one.mask & between], color=BETWEEN, linewidths=0.35, alpha=0.35)
+        _lines(axis, place, pairs[:, one.mask & between], color=BETWEEN, linewidths=0.35, alpha=0.25)
         _lines(axis, place, pairs[:, one.mask & ~between], color=INSIDE, linewidths=0.6, alpha=0.7)
-        title = one.words if one is not everything else f"The graph: {len(between)} edges,\n{one.between:.0%} random"
+        title = (
+            one.words
+            if one is not everything
+            else f"The graph has {len(between)} edges:\n{one.between:.0%} of them between clusters"
+        )
         _nodes(axis, place, title)
     order = scores.argsort()  # high scores on top
-    highest = float(scores.quantile(0.98))
+    low, high = scores.quantile(scores.new_tensor([0.02, 0.98])).tolist()
     coloured = _lines(
         axes[1], place, pairs[:, order],
-        array=scores[order].numpy(), cmap="viridis_r", norm=Normalize(0, highest), linewidths=0.45, alpha=0.6,
+        array=scores[order].numpy(), cmap="viridis_r", norm=Normalize(low, high), linewidths=0.45, alpha=0.6,
     )  # fmt: skip
     _nodes(axes[1], place, "Its edges by score: the share of\nneighbours that two ends have in common")
     bar = figure.colorbar(coloured, ax=axes[1], orientation="horizontal", shrink=0.6, pad=0.01, aspect=30)
@@ -155,9 +160,9 @@ def show(data: Dataset, kept: list[Kept], title: str) -> None:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the options; those of the graph are checked where it is made."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--classes", type=int, default=8, help="number of clusters (default 8)")
-    parser.add_argument("--nodes", type=int, default=25, help="nodes per cluster (default 25)")
-    parser.add_argument("--noise", type=float, default=3.0, help="random edges per edge inside a cluster (default 3)")
+    parser.add_argument("--classes", type=int, default=10, help="number of clusters (default 10)")
+    parser.add_argument("--nodes", type=int, default=20, help="nodes per cluster (default 20)")
+    parser.add_argument("--noise", type=float, default=2.0, help="random edges per edge inside a cluster (default 2)")
     parser.add_argument("--keep-prob", type=float, default=0.05, help="p: an edge is kept with at least this (0.05)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the graph and of the coins (default 0)")
     parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder to write to")

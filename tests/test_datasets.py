@@ -58,7 +58,7 @@ class TestNoisyClusters(DatasetContract):
     covers = True
     bad = {
         "classes must be a whole number of at least 2, got 1": {"classes": 1},
-        "nodes=6 per cluster are too few for per_class=5: take three more at least": {"nodes": 6},
+        "nodes=5 per cluster are too few for per_class=3: take three more at least": {"nodes": 5},
         r"inside must lie in \[0, 1\], got 1.5": {"inside": 1.5},
         "noise must be at least 0.*, got -1|noise must lie in .*, got -1": {"noise": -1.0},
         "noise=300 asks for .* random edges, but only .* pairs of nodes have none": {"noise": 300.0},

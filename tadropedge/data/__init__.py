@@ -89,7 +89,7 @@ def load_dataset(
     >>> load_dataset("karat")
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: unknown dataset 'karat'; choose from cora, citeseer, pubmed, \
-source-localization, karate, clusters (did you mean 'karate'?)
+source-localization, karate, clusters, noisy-clusters, grid, roads (did you mean 'karate'?)
     """
     known = found_data("dataset", name, root)
     seed = check_seed(seed)  # also where the dataset has no use for it
