@@ -33,6 +33,7 @@ OPTIONS = {
     "connected": "every subgraph contains a spanning forest of the graph",
     "nested": "keep rates that rise or fall with the layer, by one coin",
     "exact": "the expected number of edges is kept exactly, not on average",
+    "expected": "evaluation on the whole graph, with edges weighted by their keep probability",
 }
 EXCLUSIVE = {
     ("unbiased", "connected"): "a spanning forest is kept whatever the keep probabilities of its edges, so dividing by "
@@ -42,6 +43,19 @@ EXCLUSIVE = {
         "exact",
     ): "with a fixed number of edges, each is kept with only about its keep probability, so dividing "
     "by it would not be unbiased",
+    (
+        "unbiased",
+        "expected",
+    ): "without bias the expected operator is that of the whole graph, on which networks are evaluated anyway",
+    (
+        "connected",
+        "expected",
+    ): "a spanning forest is kept whatever the keep probabilities of its edges, so these are not "
+    "the weights that training saw",
+    (
+        "nested",
+        "expected",
+    ): "every layer has keep probabilities of its own, and evaluation has one weight for each edge",
 }
 
 

@@ -43,6 +43,7 @@ class GCN(Network):
     shared: ClassVar[tuple[str, ...]] = ("self_weight", "batch_norm")
     space = {**DEFAULT_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
     weighs = True
+    softens: ClassVar[bool] = True
     joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
     fixed: ClassVar[Mapping[str, Value]] = {}  # settings of these that a kind of it decides itself
 
@@ -108,6 +109,10 @@ class GCN(Network):
     def draws(self) -> int:
         """Every layer can have its own subgraph."""
         return len(self.layers)
+
+    def soften(self, weights: Tensor) -> None:
+        """Evaluate on operators of weighted edges."""
+        self.operators.soften(weights)
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""

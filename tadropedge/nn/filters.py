@@ -32,6 +32,7 @@ class FilterNetwork(Network):
     space = DROPEDGE_SPACE
     level = "graph"
     weighs = True
+    softens = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -69,6 +70,10 @@ class FilterNetwork(Network):
     def draws(self) -> int:
         """Every layer of filters can have its own subgraph."""
         return self.problem.sizes.layers
+
+    def soften(self, weights: Tensor) -> None:
+        """Evaluate on operators of weighted edges."""
+        self.operators.soften(weights)
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""

@@ -29,6 +29,7 @@ class MLP(GCN):
     drops = False
     because = "sees no edges"
     weighs = False
+    softens = False
     fixed = {"normalization": "gcn", "self_weight": False}
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:

@@ -160,8 +160,9 @@ class Network:
     ``space``, the default search space; ``level``, the kind of task; ``batch_size``, that of its mini-batches (None:
     the whole training set); ``drops``, whether edges can be dropped while it learns, and ``because``, the reason where
     they cannot; ``weighs``, whether it multiplies by ``factors`` of the step where there are any (else it sees only
-    which edges exist, and the option ``unbiased`` is refused); and ``sampled``, whether its training logits are only
-    valid at the nodes of the step.
+    which edges exist, and the option ``unbiased`` is refused); ``softens``, whether it can be evaluated on edges with
+    weights (else the option ``expected`` is refused); and ``sampled``, whether its training logits are only valid at
+    the nodes of the step.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
@@ -173,6 +174,7 @@ class Network:
     drops: ClassVar[bool] = True
     because: ClassVar[str] = "chooses its edges itself"
     weighs: ClassVar[bool] = False
+    softens: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
     recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host
     opaque: ClassVar[bool] = False  # whether its layers are not seen: trials train one by one, on one subgraph a step
@@ -284,6 +286,10 @@ class Network:
 
         Where masks of all layers are drawn alike, there is one share.
         """
+
+    def soften(self, weights: Tensor) -> None:
+        """From now on, evaluate on the graph whose edges have ``weights [T, M]`` in [0, 1]: the option ``expected``."""
+        raise NotImplementedError
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, Tensor | float]:
         """Logits ``[T, N, C]``, and what is added to the loss ``[T]``; ``state`` holds parameters and statistics."""

@@ -55,6 +55,10 @@ class Operators:
         """The operators of the whole graph."""
         return self._operator(self._whole)
 
+    def soften(self, weights: Tensor) -> None:
+        """Let ``whole`` be the operators of the graph whose edges have ``weights [T, M]`` in [0, 1]."""
+        self.whole = self._operator(self._of(weights))
+
     def of(self, keep: Tensor | None, factors: Tensor | None = None) -> Operator:
         """The operators of the edges in the mask ``keep [T, M]``, or of all.
 

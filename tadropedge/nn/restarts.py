@@ -38,6 +38,7 @@ class RestartingNetwork(Network):
         "alpha": Setting(0.1, most=1.0),
     }
     weighs = True
+    softens = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -70,6 +71,10 @@ class RestartingNetwork(Network):
     def draws(self) -> int:
         """Every step can have its own subgraph."""
         return self.problem.sizes.layers
+
+    def soften(self, weights: Tensor) -> None:
+        """Evaluate on operators of weighted edges."""
+        self.operators.soften(weights)
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""

@@ -240,7 +240,8 @@ def method_space(
         if chosen.strategy is not None and "keep_prob" not in automatic.used(chosen):
             table.pop("keep_prob", None)
         if chosen.auto:
-            had = [name for name in OPTIONS if name != "unbiased" or network.weighs]
+            can = {"unbiased": network.weighs, "expected": network.softens}
+            had = [name for name in OPTIONS if can.get(name, True)]
             table |= automatic.choices(scores, had if options is None else options)
     return Space.of(table)
 

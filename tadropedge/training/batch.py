@@ -124,6 +124,8 @@ class Batch:
         self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
         self.coins = edge_coins(task, self.network, trials, keys, self.learning.masks[TRAIN], course.per_layer)
         self.network.expect(self.coins.shares)
+        if self.coins.expected is not None:
+            self.network.soften(self.coins.expected)
         self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
         rates = (self._column("learning_rate"), self._column("weight_decay"))
         self.optimizer = Adam(self.parameters, *rates, self.updates)

@@ -133,7 +133,7 @@ samples, inductive
 
 
 def check_weighs(network: str, method: str) -> None:
-    """Refuse the option ``unbiased`` for a network that sees no weights of edges.
+    """Refuse the options ``unbiased`` and ``expected`` for a network that sees no weights of edges where they do.
 
     >>> check_weighs("graphsage", "cdf:unbiased")
     Traceback (most recent call last):
@@ -145,6 +145,8 @@ cannot be divided by their keep probability: 'cdf:unbiased'
             f"{network} sees which edges exist but not their weights, so that kept edges cannot be divided by their "
             f"keep probability: {method!r}"
         )
+    if "expected" in Method.of(method).options and not NETWORKS[network].softens:
+        raise TadropedgeError(f"{network} cannot be evaluated on edges with weights, which {method!r} asks for")
 
 
 FIELDS = tuple(one.name for one in fields(Trial))

@@ -6,6 +6,7 @@ The options of a method change how masks are drawn from its keep probabilities p
 ``unbiased``   masks as ever; the entries of kept edges are divided by p, which must be above 0
 ``connected``  a spanning forest first, then the other edges so that Σ p are expected: Σ p is at least its size
 ``exact``      exactly Σ p edges, rounded
+``expected``   masks as ever; the network is evaluated on the whole graph with edges of weight p
 ``nested``     p runs linearly from the first layer to the last; one coin for all layers, so that masks are nested
 =============  ================================================================================================
 
@@ -117,6 +118,8 @@ def option_bytes(method: Method, layers: int, edges: int, entries: int) -> int:
         need += drawn * (9 * edges + 4 * entries)  # probabilities, masks and operators
     if "unbiased" in method.options:
         need += drawn * 8 * edges + 4 * entries  # one over the probabilities, the factors, and the whole operator
+    if "expected" in method.options:
+        need += 4 * edges + 4 * entries  # the weights and the operator of evaluation
     if "connected" in method.options or "exact" in method.options:
         need += ORDER_BYTES * edges
     return need
@@ -178,6 +181,11 @@ class EdgeCoins:
             masks = self._nested(epoch)
             return list(masks[::-1] if self.falling else masks)
         return [self.keep(epoch, layer) for layer in range(self.layers)]
+
+    @property
+    def expected(self) -> Tensor | None:
+        """The weights ``[T, M]`` of the edges in evaluation, float32; None: they have none."""
+        return self.prob.to(torch.float32) if self.prob is not None and "expected" in self.options else None
 
     def factors(self, keeps: Sequence[Tensor | None]) -> list[Tensor] | None:
         """One over the keep probability where an edge is kept, else 0, ``[T, M]``; None unless ``unbiased``."""

@@ -214,6 +214,7 @@ class Laboratory:
         network = self.architecture.network(plain.method)[1]
         had = {
             "unbiased": network.weighs,
+            "expected": network.softens,
             "nested": not self.per_layer and self._layers(plain) > 1,
             "connected": network.edges is Network.edges,
         }
