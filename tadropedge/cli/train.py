@@ -98,6 +98,7 @@ def train_command(
             save_model(
                 out, outcome, laboratory.architecture, data.name, data.num_features, data.num_classes,
                 num_nodes=data.graph.num_nodes, class_names=data.class_names,
+                q=laboratory.q, laplacian=laboratory.laplacian,
             )  # fmt: skip
             _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
     answer = {"dataset": options.told, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}

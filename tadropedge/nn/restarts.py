@@ -75,6 +75,7 @@ class RestartingNetwork(Network):
     def soften(self, weights: Tensor) -> None:
         """Evaluate on operators of weighted edges."""
         self.operators.soften(weights)
+        self._whole = self._scaled(self.operators.whole)
 
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """On the operators of the kept edges, with dropout."""

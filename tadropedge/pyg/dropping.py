@@ -32,6 +32,10 @@ DEFAULT_RULE = "cdf"  # of a score without a strategy, as in keep_probabilities
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
 MOST_LAYERS = 10_000
 COINS = {"pair": None, "arc": None}  # what has a coin of its own
+EXPECTED = (
+    "the option 'expected' belongs to the laboratory; in your model, use AddKeepProbability, and in eval() give "
+    "data.edge_keep_prob as edge_weight"
+)
 RULE = ("strategy", "keep_prob", "keep_ratio", "gamma", "inverse", "sensitivity")
 
 
@@ -82,6 +86,8 @@ of edges, each is kept with only about its keep probability, so dividing by it w
 
     def _check_score(self) -> None:
         settle(self, cache_dir=None if self.cache_dir is None else check_path("cache_dir", self.cache_dir))
+        if "expected" in self.settings:
+            raise TadropedgeError(f"expected={show(self.settings['expected'], typed=False)}: {EXPECTED}")
         if self.score is not None:
             check_settings(self.score, settings_for(self.score, {"features": None}) | dict(self.settings))
         elif self.settings:
@@ -248,6 +254,8 @@ def settings_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if method.network is not None or method.strategy is None:
         what = "is found by a search" if method.auto else "names a network" if method.network else "drops no edges"
         raise TadropedgeError(f"{name!r} {what}; expected a method that drops edges, such as 'degree-proportional'")
+    if "expected" in method.options:
+        raise TadropedgeError(f"{name!r}: {EXPECTED}")
     said: dict[str, Any] = {"score": method.score, "strategy": method.strategy, "inverse": method.inverse}
     said |= {option: option in method.options for option in ("unbiased", "connected", "exact")}
     for setting in said:

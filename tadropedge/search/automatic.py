@@ -5,7 +5,8 @@ Trial i of ``auto`` draws a method with its budget, each part by a random word o
 * ``score``: ``none`` (nothing is dropped) in a fifth of the trials, ``uniform`` (DropEdge) in another, in the others
   ``dropsens``, one of the few scores that have won somewhere (:data:`FAVOURED`), or one of your own;
 * ``rule``: ``cdf``, which keeps half of the edges or more, ``proportional``, which can keep any share, or your own;
-* ``option``: one trial in three is ``unbiased`` where the network can have it;
+* ``option``: none in half of the trials, ``unbiased`` and ``expected`` in a quarter each; where the network can have
+  only one of them, it has this one in a third;
 * the budget, ``keep_ratio`` where the rule can meet any and ``keep_prob`` elsewhere, over the whole range.
 
 Whatever is drawn takes trials from the rest, and a search has few: a method that never wins costs all others. So what
@@ -35,8 +36,7 @@ GIVEN = "column"  # the score that a user's file may have: it is drawn where it 
 # By degree where few edges are kept, by likeness where edges are noise: no other score has been seen to win.
 FAVOURED = ("effective", "degree", "jaccard", "common-neighbours", "cosine", GIVEN)
 RULES = ("cdf", ANY_BUDGET)
-UNBIASED = "unbiased"
-ONE_IN = 3  # trials is unbiased
+ENDS = ("unbiased", "expected")  # options: each is half as likely as none
 SENSITIVITIES = [0.5, 0.8, 0.9, 0.95]  # of DropSens; its authors' scripts take 0.8
 DRAWS = 2  # to be raised when the same space and seed would draw other methods: studies are named by it
 
@@ -47,21 +47,22 @@ def choices(scores: Sequence[str] | None = None, options: Sequence[str] | None =
     ``scores`` and ``options`` are those that can be had; by default all. Of them only those are drawn that are worth a
     trial, see :func:`worth_drawing`.
 
-    >>> made = choices(["aggregate", "degree", "jaccard", "cosine"], ["unbiased", "connected"])
+    >>> made = choices(["aggregate", "degree", "jaccard", "cosine"], ["unbiased", "connected", "expected"])
     >>> made["score"]
     ['none', 'none', 'uniform', 'uniform', 'dropsens', 'degree', 'jaccard', 'cosine']
     >>> made["rule"], made["inverse"], made["option"]
-    (['cdf', 'proportional'], [False], ['none', 'none', 'unbiased'])
+    (['cdf', 'proportional'], [False], ['none', 'none', 'unbiased', 'expected'])
     """
     scores = [name for name in SCORES if name != GIVEN] if scores is None else scores
     options = list(OPTIONS) if options is None else options
+    ends = [name for name in ENDS if name in options]
     adaptive = [SENSITIVITY, *(worth_drawing(scores) or scores)]
     plain = -(-len(adaptive) // 3)  # of not dropping and of DropEdge each: together two fifths, however many there are
     return {
         "score": [*[NOTHING] * plain, *[UNIFORM] * plain, *adaptive],
         "rule": _worth(rules(), RULES, STRATEGIES),
         "inverse": [False],
-        "option": [*[NOTHING] * (ONE_IN - 1), UNBIASED] if UNBIASED in options else [NOTHING],
+        "option": [NOTHING, NOTHING, *ends] if ends else [NOTHING],
     }
 
 

@@ -198,7 +198,7 @@ class EdgeCoins:
         """The kept edges ``[T, M]`` of one subgraph; every layer has its own coins."""
         if self.prob is None:
             return self.inside
-        if self.options:
+        if {"connected", "exact"} & set(self.options):
             return draw(
                 self.words,
                 self.seeds,

@@ -207,7 +207,7 @@ class Laboratory:
     def available_options(self, method: str) -> list[str]:
         """The options with which every budget of the network of a method can be trained here.
 
-        ``unbiased`` needs edge weights, ``nested`` several layers that do not have coins of their own (``per_layer``),
+        ``unbiased`` and ``expected`` need edge weights, ``nested`` several layers that do not have coins of their own (``per_layer``),
         and ``connected`` a network that learns on the whole graph, whose forest is known beforehand.
         """
         plain = Trial(Method.of(method).network or "original")

@@ -28,18 +28,25 @@ from tadropedge.files import existing
 from tadropedge.fingerprint import fingerprint
 from tadropedge.method import Method
 from tadropedge.registry import NETWORKS
+from tadropedge.spectrum.plan import LAPLACIANS
 from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, network_settings
-from tadropedge.training.laboratory import make_task
+from tadropedge.training.edges import keep_row
+from tadropedge.training.laboratory import Laboratory, make_task
 from tadropedge.typed import Within, build, plain, read_json, write_json
 
 NUMBERS, SETTINGS = "model.safetensors", "model.json"
 FORMAT, VERSION = "tadropedge-model", 3
 LARGEST = 2**31 - 1  # of any count
+SCORING = ("q", "laplacian")  # written where a model is evaluated on edges with weights, which scores decide
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What ``model.json`` holds besides its format, its version and its fingerprint."""
+    """What ``model.json`` holds besides its format, its version and its fingerprint.
+
+    ``q`` and ``laplacian`` are those of the laboratory, for the scores of a model with the option ``expected``; a ``q``
+    of None is the number of classes.
+    """
 
     architecture: Architecture
     trial: Trial
@@ -50,9 +57,12 @@ class Settings:
     class_names: tuple[str, ...] | None = None
     best_epoch: Annotated[int, Within(0, LARGEST)]
     kept: Mapping[str, float]
+    q: Annotated[int, Within(1, LARGEST)] | None = None
+    laplacian: str = "combinatorial"
 
     def __post_init__(self) -> None:
         self.architecture.settings_of(self.trial)
+        lookup("laplacian", self.laplacian, LAPLACIANS)
         if self.num_nodes is None and self.architecture.network(self.trial.method)[1].level == "graph":
             raise TadropedgeError("num_nodes of a graph-level model must be a whole number of at least 1, got None")
         for name, value in self.kept.items():
@@ -92,14 +102,31 @@ class SavedModel(Settings):
         return self.logits(dataset).argmax(dim=-1)
 
     def logits(self, dataset: Dataset) -> Tensor:
-        """The logits of every node ``[N, C]`` or signal ``[S, C]``, on the whole graph and where the dataset lies."""
+        """The logits of every node ``[N, C]`` or signal ``[S, C]``, on the whole graph and where the dataset lies.
+
+        With the option ``expected`` the edges of this graph are scored, and weigh what their keep probabilities are.
+        """
         self._check(dataset)
         device = dataset.device
         state = {name: value.to(device)[None] for name, value in self.state.items()}
         task = make_task(dataset)
         network = task.network(self.architecture, [self.trial])
+        if self.softened:
+            network.soften(self._edge_weights(dataset)[None])
         with torch.no_grad():
             return network.evaluation(state, task.inputs(), torch.tensor(self.best_epoch, device=device))[0]
+
+    @property
+    def softened(self) -> bool:
+        """Whether it is evaluated on edges with weights: the option ``expected``."""
+        return "expected" in Method.of(self.trial.method).options
+
+    def _edge_weights(self, dataset: Dataset) -> Tensor:
+        """The keep probability of every edge, float32 ``[M]``, as in training."""
+        score, q = Method.of(self.trial.method).score, self.num_classes if self.q is None else self.q
+        laboratory = Laboratory(dataset, self.architecture, laplacian=self.laplacian, q=q)
+        scores = {} if score is None else {score: laboratory.scores(score)}
+        return keep_row(dataset.graph, self.trial, scores).to(torch.float32)
 
     def _check(self, dataset: Dataset) -> None:
         """Check that the dataset is of the kind the model was trained on."""
@@ -123,10 +150,13 @@ def save_model(
     *,
     num_nodes: int | None = None,
     class_names: Sequence[str] | None = None,
+    q: int | None = None,
+    laplacian: str = "combinatorial",
 ) -> Path:
     """Write the kept model of ``outcome``, trained with ``keep_state=True``, and return the folder.
 
-    Only a graph-level model needs ``num_nodes``.
+    Only a graph-level model needs ``num_nodes``. A model with the option ``expected`` scores the edges of the graph that
+    it predicts on: give ``q`` and ``laplacian`` of the laboratory where they are not its defaults.
     """
     from safetensors.numpy import save
 
@@ -137,6 +167,8 @@ def save_model(
     num_features = check_integer("num_features", num_features, 1, LARGEST)
     num_classes = check_integer("num_classes", num_classes, 2, LARGEST)
     num_nodes = None if num_nodes is None else check_integer("num_nodes", num_nodes, 1, LARGEST)
+    q = None if q is None else check_integer("q", q, 1, LARGEST)
+    lookup("laplacian", laplacian, LAPLACIANS)
     if class_names is not None:
         listed = check_list("class_names", class_names, "texts")
         class_names = [check_text("each of class_names", name) for name in listed]
@@ -157,10 +189,13 @@ def save_model(
         class_names=None if class_names is None else tuple(class_names),
         best_epoch=outcome.best_epoch,
         kept=outcome.kept,
+        q=q,
+        laplacian=laplacian,
         state=_tensors(numbers, folder / NUMBERS),
     )
     _check_state(model, folder)  # no file that cannot be read
-    table = plain({one.name: getattr(model, one.name) for one in fields(Settings)})
+    names = [one.name for one in fields(Settings) if model.softened or one.name not in SCORING]
+    table = plain({name: getattr(model, name) for name in names})
     head = {"format": FORMAT, "version": VERSION, "fingerprint": fingerprint(numbers=numbers, settings=table)}
     new = write_atomic(_waiting(folder, head["fingerprint"]), numbers)
     write_json({**head, **table}, folder / SETTINGS)

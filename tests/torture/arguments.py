@@ -835,7 +835,7 @@ def trainings() -> Iterator[Call]:
          "dataset_name": "karate", "num_features": 34, "num_classes": 4},
         {"folder": PathLike(), "outcome": Instance(), "architecture": Instance(), "dataset_name": Text(),
          "num_features": Whole(1), "num_classes": Whole(2), "num_nodes": Optional(Whole(1)),
-         "class_names": Optional(Listed())},
+         "class_names": Optional(Listed()), "q": Optional(Whole(1)), "laplacian": Name()},
     )  # fmt: skip
     name = "tadropedge.predicting"
     yield Call(f"{name}.predict", probabilities, {"model": folder() / "model", "data": KARATE},
