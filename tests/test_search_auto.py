@@ -20,8 +20,8 @@ from tadropedge.training.config import Trial
 CHEAP = ("degree", "jaccard", "aggregate")
 AUTO = method_space("auto", 0.01, scores=CHEAP)
 LITERAL = [
-    "dropedge", "jaccard-proportional", "original", "jaccard-proportional", "dropsens:unbiased", "original", "original",
-    "dropsens:unbiased", "degree-proportional", "degree-proportional:unbiased",
+    "dropedge", "jaccard-proportional:unbiased", "original", "jaccard-proportional:unbiased", "dropsens:expected",
+    "original", "original", "dropsens:unbiased", "degree-proportional", "degree-proportional:expected",
 ]  # fmt: skip
 NAMES = {"name": "fake/gcn-2", "settings": {"epochs": 5}}
 
@@ -94,7 +94,8 @@ def test_the_distribution_of_two_thousand_trials():
     assert shares_of(one.strategy for one in scored) == pytest.approx({"cdf": 0.5, "proportional": 0.5}, abs=0.065)
     assert not any(one.inverse for one in drawn)
     dropping = [one for one in drawn if one.strategy]
-    assert shares_of(one.options for one in dropping) == pytest.approx({(): 2 / 3, ("unbiased",): 1 / 3}, abs=0.05)
+    options = {(): 1 / 2, ("unbiased",): 1 / 4, ("expected",): 1 / 4}
+    assert shares_of(one.options for one in dropping) == pytest.approx(options, abs=0.05)
     ratios = {one.keep_ratio for one in trials} - {None}
     assert (min(ratios), max(ratios), len(ratios)) == (0.05, 0.95, 19)
 
@@ -112,6 +113,8 @@ def test_what_never_won_is_drawn_where_there_is_nothing_else():
     assert automatic.choices(["aggregate", "forman"])["score"] == ["none", "uniform", "dropsens", "aggregate", "forman"]
     assert automatic.choices([], [])["score"] == ["none", "uniform", "dropsens"]
     assert automatic.choices(["degree"], ["connected", "exact"])["option"] == ["none"]
+    assert automatic.choices(["degree"], ["exact", "unbiased"])["option"] == ["none", "none", "unbiased"]
+    assert method_space("gat+auto").table()["option"] == ["none", "none", "unbiased"]  # it weighs in training alone
 
 
 def test_a_space_that_names_its_choices_draws_all_of_them():

@@ -330,7 +330,7 @@ def test_what_options_hold_is_part_of_the_memory_that_a_training_needs():
     lab = Laboratory(wide(), Architecture(layers=4, hidden=8))
     plain, *others = [
         lab._largest([Trial.of(f"dropedge{option}")])
-        for option in ("", ":unbiased", ":nested", ":connected", ":exact", ":unbiased:nested")
+        for option in ("", ":unbiased", ":nested", ":connected", ":exact", ":expected", ":unbiased:nested")
     ]
     assert plain == lab._largest([Trial.of()])
     assert all(other > plain for other in others)

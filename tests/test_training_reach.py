@@ -64,9 +64,10 @@ def test_unbiased_trials_give_every_edge_a_chance():
 def test_what_a_laboratory_can_have():
     data = load_dataset("karate")
     gcn = Laboratory(data, Architecture("gcn", 2, 4), epochs=2)
-    assert gcn.available_options("auto") == ["unbiased", "connected", "nested", "exact"]
+    assert gcn.available_options("auto") == ["unbiased", "connected", "nested", "exact", "expected"]
     assert gcn.available_options("graphsage+auto") == ["nested", "exact"]  # no weights, and perhaps not all edges
-    assert Laboratory(data, Architecture("gcn", 1, 4)).available_options("auto") == ["unbiased", "connected", "exact"]
+    single = Laboratory(data, Architecture("gcn", 1, 4))
+    assert single.available_options("auto") == ["unbiased", "connected", "exact", "expected"]
     assert "nested" not in Laboratory(data, Architecture("gcn", 3, 4), per_layer=True).available_options("auto")
     assert "cosine" in gcn.available_scores()
     assert "column" not in gcn.available_scores()

@@ -33,8 +33,8 @@ ROUNDING = 1e-9  # what a probability may fall by where rates rise
 MOST_LAYERS = 10_000
 COINS = {"pair": None, "arc": None}  # what has a coin of its own
 EXPECTED = (
-    "the option 'expected' belongs to the laboratory; in your model, use AddKeepProbability, and in eval() give "
-    "data.edge_keep_prob as edge_weight"
+    "the option 'expected' belongs to the laboratory; leave it out, and in eval() give your layers "
+    "edge_weight=drop.probabilities(edge_index).float(), or data.edge_keep_prob.float() of AddKeepProbability"
 )
 RULE = ("strategy", "keep_prob", "keep_ratio", "gamma", "inverse", "sensitivity")
 

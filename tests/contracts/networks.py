@@ -140,6 +140,7 @@ class NetworkContract:
         """Trials with every option that the network can have, alone and together."""
         options = ["connected", "nested", "exact", "connected:nested", "nested:exact", "connected:nested:exact"]
         options += ["unbiased", "unbiased:nested"] if self.network.weighs else []
+        options += ["expected", "exact:expected"] if self.network.softens else []
         return [
             self.trial(f"{dropping}:{option}", seed=seed, keep_ratio=ratio, keep_last=last)
             for option in options
@@ -172,6 +173,17 @@ class NetworkContract:
             self.lab().check([self.trial("cdf:unbiased")])
         with pytest.raises(TadropedgeError, match=f"cannot be divided by their keep .*: '{self.name}.cdf:unbiased'"):
             Trial(f"{self.name}+cdf:unbiased")
+
+    def test_expected_changes_the_evaluation_and_not_the_training_pass(self):
+        if not self.network.drops:
+            pytest.skip("it chooses its edges itself")
+        if not self.network.softens:
+            with pytest.raises(TadropedgeError, match=f"{self.name} cannot be evaluated on edges with weights, which"):
+                self.lab().check([self.trial("cdf:expected")])
+            return
+        plain, soft = self.lab(epochs=3).train([self.trial(f"cdf{end}", keep_ratio=0.6) for end in ("", ":expected")])
+        assert np.array_equal(plain.train_loss, soft.train_loss)
+        assert not np.allclose(plain.val_loss, soft.val_loss, atol=1e-6)
 
     def test_the_same_trials_again_are_the_same_to_the_last_bit(self):
         same(self.lab().train(self.trials()), self.lab().train(self.trials()))
