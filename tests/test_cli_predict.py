@@ -67,6 +67,19 @@ def test_the_file_holds_the_softmax_of_the_logits_on_the_whole_graph(model, tmp_
     assert sum(summary["predicted"].values()) == data.graph.num_nodes
 
 
+def test_a_model_evaluated_on_weighted_edges_predicts_on_them(tmp_path):
+    """By the modes that it was trained with."""
+    told = ("--method", "cdf:expected", "--keep-prob", 0, "--q", 2, "--laplacian", "normalized", "--hidden", 8)
+    folder = trained(tmp_path, "noisy-clusters", "--epochs", 8, *told)
+    data, kept = load_dataset("noisy-clusters"), load_model(folder)
+    found = predict(folder, data)
+    for name, part in (("val_accuracy", data.split.val), ("test_accuracy", data.split.test)):
+        right = (found.predicted[part] == data.labels[part]).double().mean()
+        assert float(right) == pytest.approx(kept.kept[name], abs=1e-6)
+    assert (kept.q, kept.laplacian) == (2, "normalized")
+    assert run("predict", folder, "noisy-clusters", "--out", tmp_path / "p.csv").exit_code == 0
+
+
 def test_the_accuracy_on_test_nodes_is_the_one_the_trainer_measured(model, device):
     data, saved = load_clusters(), load_model(model)
     found = predict(model, data.to(device))

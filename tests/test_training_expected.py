@@ -15,6 +15,7 @@ from networks import make_network
 from test_networks_deep import FORMULAS, SHIFT, graph_convolutions
 from test_nn_backbones import Plain, filters_by_hand
 from torch import nn
+from torch_geometric.nn import GCNConv
 
 from tadropedge import edge_scores, keep_probabilities, shift_operator
 from tadropedge.data import load_dataset, load_source_localization
@@ -23,6 +24,7 @@ from tadropedge.method import EXCLUSIVE, OPTIONS, Method
 from tadropedge.nn import operators as operators_module
 from tadropedge.nn.own import own_network
 from tadropedge.predicting import predict
+from tadropedge.pyg import TADropEdge
 from tadropedge.registry import NETWORKS
 from tadropedge.search.entrants import Entrant, easier
 from tadropedge.search.space import method_space
@@ -112,6 +114,20 @@ def test_filters_see_the_weighted_operator():
         assert torch.allclose(logits[trial].double(), filters_by_hand(network, mine, x, [S, S]), atol=1e-4)
 
 
+def test_graph_convolutions_of_pytorch_geometric_take_the_probabilities_as_edge_weights():
+    """The way of models around TADropEdge, which does not have the option."""
+    graph, layer = ZOO["karate"], GCNConv(FEATURES, CLASSES)
+    arcs = torch.cat((graph.pairs, graph.pairs.flip(0)), dim=1)
+    prob = TADropEdge(score="jaccard", strategy="proportional", keep_ratio=0.5).probabilities(arcs)
+    network = make_network("gcn", 1, **SIZES, graph=graph, trials=1)
+    scored = keep_probabilities(edge_scores(graph, "jaccard"), strategy="proportional", keep_ratio=0.5)
+    network.soften(scored.float()[None])
+    state = {"output.weight": layer.lin.weight.T[None], "output.bias": layer.bias[None]}
+    x = torch.randn((1, 34, FEATURES), generator=torch.Generator().manual_seed(0))
+    logits = network.evaluation(state, x, torch.tensor(0))[0]
+    assert torch.allclose(logits, layer(x[0], arcs, prob.float()), atol=1e-5)
+
+
 @pytest.mark.parametrize("method", ["dropedge:expected", "jaccard-proportional:expected", "dropsens:exact:expected"])
 def test_what_is_recorded_is_what_the_weighted_graph_gives(method):
     """By the parameters at the best epoch, and probabilities from the functions that know no training."""
@@ -150,7 +166,8 @@ def test_training_is_that_of_the_method_without_the_option():
 def test_masks_are_those_of_the_method_without_the_option(device):
     graph = ZOO["karate"].to(device)
     seeds = torch.tensor([5], device=device)
-    coins = [EdgeCoins(graph, [Trial.of(name, seed=5)], {}, seeds, None, 2) for name in ("dropedge", "dropedge:expected")]
+    trials = [[Trial.of(name, seed=5)] for name in ("dropedge", "dropedge:expected")]
+    coins = [EdgeCoins(graph, one, {}, seeds, None, 2) for one in trials]
     for epoch in range(4):
         for one, other in zip(*(each.keeps(torch.tensor(epoch, device=device)) for each in coins), strict=True):
             assert torch.equal(one, other)

@@ -155,8 +155,8 @@ def save_model(
 ) -> Path:
     """Write the kept model of ``outcome``, trained with ``keep_state=True``, and return the folder.
 
-    Only a graph-level model needs ``num_nodes``. A model with the option ``expected`` scores the edges of the graph that
-    it predicts on: give ``q`` and ``laplacian`` of the laboratory where they are not its defaults.
+    Only a graph-level model needs ``num_nodes``. A model with the option ``expected`` scores the edges of the graph
+    that it predicts on: give ``q`` and ``laplacian`` of the laboratory where they are not its defaults.
     """
     from safetensors.numpy import save
 
