@@ -123,6 +123,7 @@ OWN = {
         "SAVED good.csv --nodes nodes.csv": "--nodes nodes.csv:2: expected 3 columns, got 2",
         "SAVED karate --nodes few.csv": "--nodes does not belong to karate, which takes --seed",
         "SAVED karate --noise 1": "--noise does not belong to karate",
+        "SAVED karate --score-column trust": "--score-column names a column of your own file, and karate is a dataset",
         "SAVED source-localization --noise x": "--noise: unknown noise 'x'",
         "SAVED karate --add-edges -1": "--add-edges must lie in [0, 1e+06], got -1",
         "SAVED karate --hide-features 2": "--hide-features must lie in [0, 1], got 2.0",

@@ -80,6 +80,23 @@ def test_a_model_evaluated_on_weighted_edges_predicts_on_them(tmp_path):
     assert run("predict", folder, "noisy-clusters", "--out", tmp_path / "p.csv").exit_code == 0
 
 
+def test_a_model_by_a_column_of_the_file_needs_it_again(tmp_path):
+    head, *lines = EDGES.split()
+    scored = [f"{head},trust", *(f"{line},{score}" for score, line in enumerate(lines))]
+    for name, text in (("scored.csv", "\n".join(scored)), ("plain.csv", EDGES), ("nodes.csv", NODES)):
+        (tmp_path / name).write_text(text)
+    mine = ("--nodes", tmp_path / "nodes.csv", "--score-column", "trust")
+    told = ("--method", "column-proportional:expected", "--keep-ratio", 0.5, "--hidden", 4, "--epochs", 3)
+    folder = trained(tmp_path / "model", tmp_path / "scored.csv", *mine, "--per-class", 1, *told)
+    out = ("--out", tmp_path / "p.csv")
+    result = run("predict", folder, tmp_path / "plain.csv", *mine[:2], *out)
+    assert isinstance(result.exception, TadropedgeError)
+    assert str(result.exception).startswith("the score 'column' needs a column of your own file: --score-column NAME")
+    result = run("predict", folder, tmp_path / "scored.csv", *mine, *out)
+    assert result.exit_code == 0, result.output
+    assert len(rows(tmp_path / "p.csv")) == 6
+
+
 def test_the_accuracy_on_test_nodes_is_the_one_the_trainer_measured(model, device):
     data, saved = load_clusters(), load_model(model)
     found = predict(model, data.to(device))

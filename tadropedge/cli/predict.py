@@ -20,8 +20,10 @@ from tadropedge.cli.options import (
     Noise_,
     Plugin_,
     Root_,
+    ScoreColumn_,
     Seed_,
     check_conditions,
+    check_own_column,
     chosen_device,
     load_model_factory,
     noise_of,
@@ -46,6 +48,7 @@ def predict_command(
     model: Model_ = None,
     nodes: Nodes_ = None,
     noise: Noise_ = None,
+    score_column: ScoreColumn_ = None,
     add_edges: AddEdges_ = None,
     hide_features: HideFeatures_ = None,
     seed: Seed_ = 0,
@@ -58,10 +61,12 @@ def predict_command(
     """Predict the class of every node of a graph, or of every sample, with a model that train saved.
 
     Writes a csv file: one line per node with its name, the predicted class, its probability and that of every class.
-    The model sees the whole graph; nothing is dropped, so the same command writes the same file.
+    The model sees the whole graph; nothing is dropped, so the same command writes the same file. One with the option
+    expected weighs the edges by their keep probabilities, and may need --score-column for its scores.
     """
     source = name_or_path("dataset", data, DATASETS)
     check_conditions(add_edges, hide_features)
+    check_own_column(score_column, data)
     check_path("MODEL", saved)
     folder = saved.parent if saved.name in ("model.json", "model.safetensors") else saved
     if not (folder / "model.json").is_file():
@@ -84,7 +89,7 @@ def predict_command(
         raise TadropedgeError(f"--out: {error}") from error
     place = chosen_device(device)
     loaded = _loaded(folder, model)
-    options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise)}
+    options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise), "score_column": score_column}
     if isinstance(source, Path) or source.startswith(PYG):
         options["per_class"] = 1  # nothing is trained, so few labels are enough
     given = {name: value for name, value in options.items() if value is not None}

@@ -207,8 +207,9 @@ class Laboratory:
     def available_options(self, method: str) -> list[str]:
         """The options with which every budget of the network of a method can be trained here.
 
-        ``unbiased`` and ``expected`` need edge weights, ``nested`` several layers that do not have coins of their own (``per_layer``),
-        and ``connected`` a network that learns on the whole graph, whose forest is known beforehand.
+        ``unbiased`` needs edge weights in training, ``expected`` in evaluation, ``nested`` several layers that do not
+        have coins of their own (``per_layer``), and ``connected`` a network that learns on the whole graph, whose
+        forest is known beforehand.
         """
         plain = Trial(Method.of(method).network or "original")
         network = self.architecture.network(plain.method)[1]
