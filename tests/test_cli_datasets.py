@@ -45,7 +45,7 @@ def test_every_name_is_listed_once_and_nothing_is_left_behind(tmp_path):
     assert list(rows) == [*DATASETS, *names]
     assert list(tmp_path.iterdir()) == []
     here = {name for name, row in rows.items() if row["here"]}
-    assert here == {"karate", "clusters", "source-localization"}
+    assert here == {"karate", "clusters", "source-localization", "noisy-clusters", "grid", "roads"}
     for name in names:
         assert counts(rows[name]) == SETS[name.removeprefix("pyg:")].sizes
         assert rows[name]["homophily"] is rows[name]["where"] is None

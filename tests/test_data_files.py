@@ -449,7 +449,8 @@ def test_a_damaged_file(tmp_path, content):
 
 
 def test_the_names():
-    assert list(DATASETS) == ["cora", "citeseer", "pubmed", "source-localization", "karate", "clusters"]
+    made = ["source-localization", "karate", "clusters", "noisy-clusters", "grid", "roads"]
+    assert list(DATASETS) == ["cora", "citeseer", "pubmed", *made]
     assert load_dataset("source-localization", seed=3, noise=0.5, nodes=20).graph.num_nodes == 20
     assert load_dataset("clusters", clusters=3).num_classes == 3
 

@@ -1,6 +1,9 @@
 """The engine of a map: recipes become cells, cells are trained once, and all tests are judged as one family."""
 
 import json
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,11 @@ from tadropedge.regimes.recipe import MapRecipe, load_map_recipe
 from tadropedge.regimes.results import FAILED, JUDGED, OUT_OF_REACH, MapCell, RegimeMap, read_map, write_map
 from tadropedge.regimes.running import MapRun, measured, planned_trainings
 from tadropedge.training.laboratory import Laboratory
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SMALL = {"labels": 2, "hidden": 4, "epochs": 3, "trials": 2, "choose_splits": 1, "seeds": 3, "evaluate_every": 1}
 METHODS = ["original", "mlp", "dropedge", "cdf", "degree-proportional"]
@@ -48,6 +56,14 @@ def test_the_presets_are_whole(preset):
     assert len({cell.key for cell in cells}) == len(cells) > 5
     assert {cell.kind for cell in cells} >= {"base", "budget", "depth", "noise", "features"}
     assert all(planned_trainings(cell) > 0 for cell in cells)
+
+
+def test_the_recipe_in_the_docs_is_one():
+    text = (Path(__file__).parents[1] / "docs" / "regimes.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", text, flags=re.S)
+    cells = MapRecipe.of(tomllib.loads(example), "docs").cells
+    assert [cell.key for cell in cells[:4]] == ["cora/base", "cora/noise-0.25", "cora/noise-1.0", "cora/depth-8"]
+    assert (cells[3].regime.backbone, "mlp" in cells[3].methods) == ("gcnii", False)
 
 
 def test_one_condition_is_changed_at_a_time():
