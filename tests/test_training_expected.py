@@ -9,7 +9,7 @@ import dense
 import numpy as np
 import pytest
 import torch
-from contracts.networks import close, same
+from contracts.networks import same
 from graphs import ZOO, clusters
 from networks import make_network
 from test_networks_deep import FORMULAS, SHIFT, graph_convolutions
@@ -195,7 +195,7 @@ def test_alone_in_a_mixed_batch_and_on_compact_operators_the_bits_are_the_same(c
     together = lab.train(trials)
     if compact:
         monkeypatch.setattr(operators_module, "WORTH_COMPACTING", {"cpu": 0})
-    (close if compact else same)(together, [lab.train([one])[0] for one in trials])
+    same(together, [lab.train([one])[0] for one in trials])
 
 
 def test_where_everything_is_kept_nothing_is_weighted():
