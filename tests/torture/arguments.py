@@ -677,7 +677,7 @@ def datasets() -> Iterator[Call]:
     yield Call(
         f"{name}.load_noisy_clusters", data.load_noisy_clusters,
         {"nodes": 8, "classes": 2, "clusters": 2, "noise": 0.5},
-        {"seed": Whole(0), "classes": Whole(2, 9), "nodes": Whole(8, 9), "clusters": Whole(2, 9),
+        {"seed": Whole(0), "classes": Whole(2, 9), "nodes": Whole(7, 9), "clusters": Whole(2, 9),
          "noise": Real(0, 1e6), "inside": share, "features": Whole(1, 9), "blur": Real(0, 1e30),
          "per_class": Whole(1, 10)},
     )  # fmt: skip
