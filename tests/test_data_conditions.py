@@ -21,6 +21,16 @@ def test_the_pairs_that_a_seed_draws_never_change():
     assert random_pairs(KARATE.graph, 4, 7).tolist() == [[4, 21, 4, 15], [32, 27, 23, 30]]
 
 
+def test_random_edges_are_uniform_over_the_pairs_that_have_none():
+    graph, seen = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=4), np.zeros((4, 4))
+    for seed in range(3000):
+        low, high = with_random_edges(graph, 1 / 3, seed).pairs.numpy()
+        seen[low, high] += 1
+    assert seen[0, 1] == seen[1, 2] == seen[2, 3] == 3000
+    for pair in ((0, 2), (0, 3), (1, 3)):
+        assert seen[pair] == pytest.approx(1000, abs=5 * (3000 * 2 / 9) ** 0.5)  # five deviations
+
+
 @pytest.mark.parametrize("share", [0.25, 1.0, 2.5])
 def test_edges_are_added_where_there_were_none(share, device):
     data = load_clusters(clusters=3, nodes=12).to(device)

@@ -54,14 +54,19 @@ class TestClusters(DatasetContract):
 
 class TestNoisyClusters(DatasetContract):
     name = "noisy-clusters"
-    random = {"pairs", "train"}
+    random = {"pairs", "features", "train"}
     covers = True
     bad = {
         "classes must be a whole number of at least 2, got 1": {"classes": 1},
-        "nodes=5 per cluster are too few for per_class=3: take three more at least": {"nodes": 5},
+        "clusters=2 of nodes=5 are too few for per_class=10: take 3 nodes more at least": {
+            "nodes": 5,
+            "clusters": 2,
+        },
+        "clusters must be a whole number of at least 1, got 0": {"clusters": 0},
+        "features must be a whole number of at least 1, got 0": {"features": 0},
         r"inside must lie in \[0, 1\], got 1.5": {"inside": 1.5},
         "noise must be at least 0.*, got -1|noise must lie in .*, got -1": {"noise": -1.0},
-        "noise=300 asks for .* random edges, but only .* pairs of nodes have none": {"noise": 300.0},
+        "noise=300: 320 nodes have no room for .* more edges": {"noise": 300.0},
     }
 
 

@@ -214,11 +214,12 @@ def test_a_style_sheet_that_loads_a_font_is_found(tmp_path):
 def test_links_out_of_docs_lead_to_the_repository():
     repository = importlib.import_module("repository")
     address = "https://r.org/{kind}/main"
-    text = "[a](../LICENSE) [b](../results#x) [c](scores.md) ![d](clusters.png) [e](gone.md)\n```\n[f](../gone)\n```\n"
+    after = "[e](gone.md)\n```\n[f](../gone)\n```\n"
+    text = f"[a](../LICENSE) [b](../results#x) [c](scores.md) ![d](noisy-clusters.png) {after}"
     made, dead = repository.rewritten(text, "docs/method.md", ROOT, address)
     assert made == (
-        "[a](https://r.org/blob/main/LICENSE) [b](https://r.org/tree/main/results#x) [c](scores.md) ![d](clusters.png) "
-        "[e](gone.md)\n```\n[f](../gone)\n```\n"
+        "[a](https://r.org/blob/main/LICENSE) [b](https://r.org/tree/main/results#x) [c](scores.md) "
+        f"![d](noisy-clusters.png) {after}"
     )
     assert dead == ["gone.md"]
     assert repository.rewritten("[a](docs/scores.md#x)", "README.md", ROOT, "") == ("[a](/scores.md#x)", [])

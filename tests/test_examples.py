@@ -16,42 +16,47 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_demo_writes_a_picture_and_a_page(tmp_path, capsys):
-    noisy_clusters.main(["--out", str(tmp_path / "new"), "--classes", "3", "--nodes", "12", "--noise", "1"])
+    graph = ["--classes", "3", "--clusters", "2", "--nodes", "12", "--noise", "1"]
+    noisy_clusters.main(["--out", str(tmp_path / "new"), "--small", str(tmp_path / "small.png"), *graph])
     out = capsys.readouterr().out
-    assert "3 clusters of 12 nodes" in out
+    assert "6 clusters of 12 nodes" in out
     assert "DropEdge" in out
-    assert "jaccard-cdf" in out
-    assert (tmp_path / "new" / "noisy-clusters.png").read_bytes().startswith(b"\x89PNG")
+    assert "jaccard-proportional" in out
+    whole, small = (tmp_path / "new" / "noisy-clusters.png").read_bytes(), (tmp_path / "small.png").read_bytes()
+    assert whole.startswith(b"\x89PNG")
+    assert small.startswith(b"\x89PNG")
+    assert len(small) < len(whole) / 2
     page = (tmp_path / "new" / "picture.html").read_text(encoding="utf-8")
     assert "data:image/png;base64," in page
     assert "http" not in page  # works offline
 
 
 def test_the_score_keeps_fewer_random_edges_than_dropedge_at_the_same_budget():
-    data = load_noisy_clusters()
-    between = noisy_clusters.between_clusters(data)
+    data = load_noisy_clusters(nodes=10)
+    random = noisy_clusters.random_edges(data, 10)
+    assert bool(random[data.labels[data.graph.pairs[0]] != data.labels[data.graph.pairs[1]]].all())
     for seed in range(5):
-        scores, (alike, chosen) = noisy_clusters.subgraphs(data, keep_prob=0.05, seed=seed)
+        scores, (alike, chosen) = noisy_clusters.subgraphs(data, random, keep_ratio=0.3, seed=seed)
         assert torch.equal(scores, tde.edge_scores(data.graph, "jaccard"))
         deviation = (data.graph.num_edges / 4) ** 0.5  # of a number of kept edges, at most
-        assert abs(int(alike.mask.sum()) - int(chosen.mask.sum())) < 6 * deviation
-        assert alike.between == pytest.approx(float(between.double().mean()), abs=0.05)
-        assert chosen.between < alike.between - 0.1
-        assert chosen.between == pytest.approx(float(between[chosen.mask].double().mean()))
+        for one in (alike, chosen):
+            assert abs(int(one.mask.sum()) - 0.3 * data.graph.num_edges) < 6 * deviation
+            assert one.random == pytest.approx(int((one.mask & random).sum()) / int(random.sum()))
+        assert alike.random == pytest.approx(0.3, abs=0.05)
+        assert chosen.random < 0.15
 
 
 def test_nodes_of_a_cluster_are_drawn_side_by_side():
-    data = load_noisy_clusters(classes=5)
-    place, label = noisy_clusters.places(data), data.labels.numpy()
-    centre = np.stack([place[label == cluster].mean(axis=0) for cluster in range(5)])
+    place, cluster = noisy_clusters.places(96, 8), np.arange(96) // 8
+    centre = np.stack([place[cluster == one].mean(axis=0) for one in range(12)])
     nearest = np.linalg.norm(place[:, None] - centre, axis=2).argmin(axis=1)
-    assert np.array_equal(nearest, label)
+    assert np.array_equal(nearest, cluster)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--keep-prob", "1.5"], "error: --keep-prob must lie in [0, 1], got 1.5"),
+        (["--keep-ratio", "1.5"], "error: --keep-ratio must lie in [0, 1], got 1.5"),
         (["--classes", "1"], "error: classes must be a whole number of at least 2, got 1"),
     ],
 )

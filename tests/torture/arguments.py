@@ -675,9 +675,11 @@ def datasets() -> Iterator[Call]:
          "features": Whole(1, 9), "noise": Real(0, 1e30), "per_class": Whole(1, 5)},
     )  # fmt: skip
     yield Call(
-        f"{name}.load_noisy_clusters", data.load_noisy_clusters, {"nodes": 8, "classes": 2, "noise": 0.5},
-        {"seed": Whole(0), "classes": Whole(2, 9), "nodes": Whole(8, 9), "noise": Real(0, 1e30), "inside": share,
-         "per_class": Whole(1, 5)},
+        f"{name}.load_noisy_clusters", data.load_noisy_clusters,
+        {"nodes": 8, "classes": 2, "clusters": 2, "noise": 0.5},
+        {"seed": Whole(0), "classes": Whole(2, 9), "nodes": Whole(7, 9), "clusters": Whole(2, 9),
+         "noise": Real(0, 1e6), "inside": share, "features": Whole(1, 9), "blur": Real(0, 1e30),
+         "per_class": Whole(1, 10)},
     )  # fmt: skip
     planar = {"seed": Whole(0), "classes": Whole(2, 9), "regions": Whole(2, 9), "features": Whole(1, 9),
               "noise": Real(0, 1e30), "per_class": Whole(1, 5)}  # fmt: skip
