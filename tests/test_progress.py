@@ -161,6 +161,10 @@ def test_the_time_left_is_that_of_all_phases():
     watch.listen(Phase("retraining", 2, 20))
     kept = "40 of 40 trainings (search) and 2 of 20 (retraining) are kept in there"
     assert watch.left_behind("there") == (kept, True)
+    for cell in range(5):  # many phases, as a map has, are told as one number
+        watch.listen(Safe("trainings", 10, 10))
+        watch.listen(Phase(f"cell {cell}: search", 10, 10))
+    assert watch.left_behind("there") == ("92 trainings are kept in there", True)
 
 
 def test_a_phase_of_something_else_has_its_own_time():

@@ -16,7 +16,7 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.regimes.judging import Played, map_rows
 from tadropedge.regimes.recipe import MapRecipe, load_map_recipe
 from tadropedge.regimes.results import FAILED, JUDGED, OUT_OF_REACH, MapCell, RegimeMap, read_map, write_map
-from tadropedge.regimes.running import MapRun, measured, planned_trainings
+from tadropedge.regimes.running import MapRun, _Laboratories, measured, planned_trainings
 from tadropedge.training.laboratory import Laboratory
 
 if sys.version_info >= (3, 11):
@@ -56,6 +56,27 @@ def test_the_presets_are_whole(preset):
     assert len({cell.key for cell in cells}) == len(cells) > 5
     assert {cell.kind for cell in cells} >= {"base", "budget", "depth", "noise", "features"}
     assert all(planned_trainings(cell) > 0 for cell in cells)
+
+
+def test_the_data_of_the_quick_preset_have_the_labels_it_asks_for():
+    laboratories = _Laboratories(load_map_recipe("quick"), MapRun(out=Path("unused")))
+    for cell in load_map_recipe("quick").cells:
+        laboratories.check(cell)
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ({"kind": "noise", "values": [50]}, "the cell karate/noise-50: .*34 nodes have no room for 3900 more edges"),
+        ({"kind": "network", "values": ["mlp"]}, "the cell karate/network-mlp: mlp sees no edges, so edge dropping"),
+        ({"kind": "labels", "values": [50]}, "the cell karate/labels-50: class 2 has 4 labelled nodes"),
+    ],
+)
+def test_a_cell_that_cannot_be_trained_is_refused_before_any_other_is(tmp_path, monkeypatch, condition, words):
+    counted = Counted(monkeypatch)
+    with pytest.raises(TadropedgeError, match=words):
+        measured(recipe(condition), MapRun(out=tmp_path))
+    assert counted.trainings == 0
 
 
 def test_the_recipe_in_the_docs_is_one():

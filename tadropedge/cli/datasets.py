@@ -25,6 +25,9 @@ MADE, OWN, OGB = "made when asked for", "your own", "Open Graph Benchmark"
 USES = {
     "karate": "a first try",
     "clusters": "a first try that trains in seconds",
+    "noisy-clusters": "random edges among clusters",
+    "grid": "a sparse graph: a regular grid",
+    "roads": "a sparse graph: streets and dead ends",
     "source-localization": "the paper's signals on a graph",
 }
 COLUMNS = ("name", "nodes", "edges", "features", "classes", "homophily", "good for")

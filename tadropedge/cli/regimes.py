@@ -10,7 +10,7 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, Wait_, chosen_device, output_folder
+from tadropedge.cli.options import Device_, Json_, Out_, Plugin_, Root_, Seed_, Wait_, chosen_device, output_folder
 from tadropedge.cli.progress import announced, live_progress
 from tadropedge.cli.report import show_map
 from tadropedge.errors import TadropedgeError
@@ -30,6 +30,7 @@ def regimes_command(
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
+    plugin: Plugin_ = None,
     out: Out_ = Path("regimes"),
     wait: Wait_ = False,
     as_json: Json_ = False,
@@ -40,6 +41,7 @@ def regimes_command(
     In each, every method is tuned and judged as compare does it, and all tests of the map are corrected together. If it
     is interrupted, run the same command again to resume.
     """
+    del plugin  # its callback has imported them
     if preset is not None and recipe is not None:
         raise TadropedgeError("--preset and --recipe exclude each other: each says what the map consists of")
     if preset is not None and preset not in PRESETS:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tadropedge.watching import Event, Expected, Moment, Phase, Safe
 
 LEAST = 0.5  # seconds of work before a time left is told
+MOST_NAMED = 6  # phases that a stop names one by one
 
 
 def duration(seconds: float) -> str:
@@ -155,6 +156,8 @@ class Watch:
 
     def _kept_things(self) -> list[str]:
         phases = [self.phases[name] for name in self._trainings]
+        if sum(one.done > 0 for one in phases) > MOST_NAMED:  # a map of many cells
+            return [f"{sum(one.done for one in phases):,} trainings"]
         trained = [f"{one.done:,} of {one.total:,} trainings ({one.name})" for one in phases if one.done]
         told = [trained[0], *(words.replace(" trainings", "") for words in trained[1:])] if trained else []
         for kept in self._kept.values():

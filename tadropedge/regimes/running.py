@@ -23,8 +23,9 @@ from tadropedge.data.conditions import Conditions, conditioned
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.regimes.judging import Played, map_rows
-from tadropedge.regimes.recipe import MapRecipe, Planned
+from tadropedge.regimes.recipe import MapRecipe, Planned, Regime
 from tadropedge.regimes.results import MapCell, RegimeMap
+from tadropedge.registry import NETWORKS
 from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.search.fair import Report, Tournament, count_trainings
 from tadropedge.search.space import Space
@@ -87,8 +88,14 @@ class _Laboratories:
 
     def check(self, cell: Planned) -> None:
         """Refuse a cell that cannot be trained, before any other is."""
+        regime, network = cell.regime, NETWORKS[cell.regime.backbone]
         try:
-            self.dataset(cell)
+            if not network.drops:
+                raise TadropedgeError(
+                    f"{regime.backbone} {network.because}, so edge dropping cannot be judged with it: "
+                    "name it among the methods instead"
+                )
+            self.changed(self.dataset(cell), regime)
         except TadropedgeError as error:
             raise TadropedgeError(f"the cell {cell.key}: {error}") from error
 
@@ -100,15 +107,19 @@ class _Laboratories:
             self._loaded = key, loaded
         return self._loaded[1]
 
+    def changed(self, dataset: Dataset, regime: Regime) -> Dataset:
+        """A dataset with the random edges and hidden features of a regime."""
+        changes = Conditions(add_edges=regime.add_edges, hide_features=regime.hide_features, seed=self.run.seed)
+        return conditioned(dataset, changes)
+
     def of(self, cell: Planned) -> Laboratory:
         """The laboratory of a cell."""
         regime = cell.regime
         # Whatever else decides a training is part of the name of its study.
         how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/{regime.choose_splits}-splits"
         dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}")
-        changes = Conditions(add_edges=regime.add_edges, hide_features=regime.hide_features, seed=self.run.seed)
         return laboratory_for(
-            conditioned(dataset, changes).to(self.run.device),
+            self.changed(dataset, regime).to(self.run.device),
             regime.backbone,
             regime.layers,
             regime.hidden,

@@ -77,13 +77,15 @@ def mini_batches(trial: Trial, architecture: Architecture, training: int) -> tup
 def layer_weights(shapes: Shapes) -> list[str]:
     """The parameters whose gradients say how a network learns layer by layer, from the input to the output.
 
-    Those called ``weight`` that are matrices; of a network that has none, all matrices, else all parameters.
+    Those called ``weight`` that are matrices; of a network that has none, all matrices, else all parameters. The output
+    comes last, also where a network draws it before the layers between.
 
-    >>> layer_weights({"input.weight": (5, 2), "input.bias": (2,), "norm.weight": (2,), "output.weight": (2, 3)})
-    ['input.weight', 'output.weight']
+    >>> layer_weights({"input.weight": (5, 2), "input.bias": (2,), "output.weight": (2, 3), "step1.weight": (2, 2)})
+    ['input.weight', 'step1.weight', 'output.weight']
     """
     matrices = [name for name, shape in shapes.items() if len(shape) > 1]
-    return [name for name in matrices if name.rpartition(".")[2] == "weight"] or matrices or list(shapes)
+    chosen = [name for name in matrices if name.rpartition(".")[2] == "weight"] or matrices or list(shapes)
+    return sorted(chosen, key=lambda name: name.startswith("output."))
 
 
 def gradient_norm(gradient: Tensor) -> Tensor:

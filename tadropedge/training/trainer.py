@@ -75,7 +75,7 @@ def check_trial(
     architecture.settings_of(trial)
     method = Method.of(trial.method)
     if method.strategy is not None and not network.drops:
-        raise TadropedgeError(f"{name} {network.because} and cannot be trained with {trial.method}")
+        raise TadropedgeError(f"{name} {network.because} and cannot be trained with {trial.method}: take original")
     check_weighs(name, trial.method)
     if network.opaque and (per_layer or "nested" in method.options):
         asked = "per_layer" if per_layer else f"{trial.method!r}: the option nested"
