@@ -105,7 +105,7 @@ def test_the_sentence_says_what_the_cell_says():
 def test_no_gain_is_claimed_where_there_is_none():
     grey = sentence(ShippedCell(**CELL | {"state": "grey"}))
     assert "gained" not in grey
-    assert grey.endswith("nothing could be told apart from not dropping (a difference is known to ± 0.40 points).")
+    assert grey.endswith("no method was surely better than not dropping (a difference is known to ± 0.40 points).")
     loss = {"state": "loss", "gain": -0.012, "low": -0.016, "high": -0.008}
     words = sentence(ShippedCell(**CELL | loss))
     assert words.endswith(

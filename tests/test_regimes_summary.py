@@ -9,6 +9,7 @@ from regime_maps import CONDITIONS, DATASETS, METHODS, cell, regime_map
 from tadropedge.publish.terminal import as_text
 from tadropedge.regimes.goals import goals, spectral, width_words
 from tadropedge.regimes.results import FAILED, JUDGED, OUT_OF_REACH, MapRow, MapTest, RegimeMap
+from tadropedge.regimes.shipped import shrunk
 from tadropedge.regimes.statements import QUESTIONS, best_score, statements
 from tadropedge.regimes.summary import (
     choice,
@@ -24,6 +25,7 @@ from tadropedge.regimes.summary import (
     under,
 )
 from tadropedge.regimes.terminal import table, told
+from tadropedge.search.entrants import references
 
 MAP = regime_map()
 
@@ -107,6 +109,20 @@ def test_beyond_is_better_than_not_dropping_and_than_dropedge():
         "dropsens": {"none": found_by(2.0, False), "dropedge": found_by(1.0)},
     }
     assert only(small(tests)).beyond == ["cdf"]
+
+
+def test_where_the_budget_is_given_dropedge_is_the_one_that_keeps_to_it():
+    """Such cells have no test of kind dropedge: ``search.entrants.references`` calls it budget."""
+    where = cell("cora", "budget", 0.1)
+    assert set(references("auto", 0.1)) == {"none", "budget"}
+    lost = small({"auto": {"none": found_by(1.0, False), "budget": found_by(-1.0)}}, where=where)
+    goal = goals(lost)[0]
+    assert not goal.reached
+    assert goal.measured["worse"] == ["cora/budget-0.1"]
+    won = small({"auto": {"none": found_by(1.0), "budget": found_by(1.0)}}, where=where)
+    assert only(won).beyond == ["auto"]
+    assert record(findings(won), "auto", "dropedge").better == 1
+    assert shrunk(won).cells[0].dropedge == "better"
 
 
 # The made-up map: every number again, counted in another way.

@@ -131,4 +131,4 @@ def _found(cell: ShippedCell) -> str:
     if cell.state == LOSS:
         return f"there every method was surely worse than not dropping, least {cell.method} ({number})"
     width = "" if cell.half_width is None else f" (a difference is known to ± {100 * cell.half_width:.2f} points)"
-    return f"there nothing could be told apart from not dropping{width}"
+    return f"there no method was surely better than not dropping{width}"

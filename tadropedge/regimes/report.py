@@ -16,6 +16,7 @@ from tadropedge.regimes.results import JUDGED, KINDS, REFERENCES, MapRow, Regime
 from tadropedge.regimes.statements import statements
 from tadropedge.regimes.summary import (
     AUTO,
+    DROPEDGE,
     GAIN,
     Condition,
     Finding,
@@ -128,8 +129,8 @@ def opening(found: RegimeMap) -> str:
     lost = f"; in {told.losses} every method is surely worse" if told.losses else ""
     rest = told.cells - told.gains - told.losses
     return (
-        f"{across}. {helped}{often}{lost}; in {rest} nothing can be told apart from not dropping. A method is also "
-        f"surely better than DropEdge in {told.beyond} cells. Against DropEdge, auto is better in {beside.better} "
+        f"{across}. {helped}{often}{lost}; in {rest} neither is so. A method is also surely "
+        f"better than DropEdge in {told.beyond} cells. Against DropEdge, auto is better in {beside.better} "
         f"cells, undecided in {beside.undecided} and worse in {beside.worse}."
     )
 
@@ -201,7 +202,7 @@ FOUND = {"gain": "better", "loss": "worse", "grey": "undecided", "unjudged": "no
 def _best(one: Finding) -> tuple[str, ...]:
     """A dataset under one condition: the best method, where there is one, and auto."""
     row, data = one.best, one.cell.data
-    tests = (row.tests["none"], row.tests.get("dropedge")) if row is not None and one.state == GAIN else (None, None)
+    tests = (row.tests["none"], one.test(row.method, DROPEDGE)) if row is not None and one.state == GAIN else (None, None)
     homophily = NOTHING if data.homophily is None else f"{data.homophily:.2f}"
     return (
         *(one.cell.dataset, FOUND[one.state], NOTHING if row is None else row.method, *map(difference, tests)),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tadropedge.atomic import write_atomic
 from tadropedge.regimes.results import MapTest, RegimeMap, Value
-from tadropedge.regimes.summary import Finding, findings
+from tadropedge.regimes.summary import DROPEDGE, Finding, findings
 from tadropedge.typed import Count, Share, build, parse_json, plain
 
 FILE = "map.json"
@@ -65,7 +65,7 @@ def shrunk(found: RegimeMap) -> ShippedMap:
 def _cell(one: Finding) -> ShippedCell:
     cell, data, row = one.cell, one.cell.data, one.best or one.leader
     told: MapTest | None = None if row is None else row.tests["none"]
-    against = None if row is None else row.tests.get("dropedge")
+    against = None if row is None else one.test(row.method, DROPEDGE)
     return ShippedCell(
         dataset=cell.dataset,
         kind=cell.kind,

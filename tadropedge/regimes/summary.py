@@ -1,8 +1,8 @@
 """What a map says, cell by cell and condition by condition: pure functions of its rows.
 
 The best method of a cell is surely better than not dropping and has the largest mean of those that neither DropEdge
-nor the degree score beats. Where there is none, either every method is surely worse (a loss), or nothing can be told
-apart. A network that sees no edges is a control and never the best way of dropping them.
+nor the degree score beats. Where there is none, either every method is surely worse (a loss), or the cell is grey. A
+network that sees no edges is a control and never the best way of dropping them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Finding:
 
     @property
     def state(self) -> str:
-        """``gain``, ``loss`` (every method is surely worse), ``grey`` (cannot be told apart) or ``unjudged``."""
+        """``gain``, ``loss`` (every method is surely worse), ``grey`` (neither) or ``unjudged``."""
         if not self.droppings:
             return UNJUDGED
         if self.best is not None:
@@ -80,8 +80,12 @@ class Finding:
         return any(test is not None and test.outcome == "better" for test in tests)
 
     def test(self, method: str, reference: str) -> MapTest | None:
-        """The test of a method against ``none``, ``dropedge``, ``budget`` or ``degree``, where there is one."""
-        return self.rows[method].tests.get(reference) if method in self.rows else None
+        """The test of a method against ``none``, ``dropedge``, ``budget`` or ``degree``, where there is one.
+
+        Where the budget is given, DropEdge keeps to it, too: there the test against DropEdge is that of ``budget``.
+        """
+        tests = self.rows[method].tests if method in self.rows else {}
+        return tests.get(reference, tests.get("budget") if reference == DROPEDGE else None)
 
     def outcomes(self, method: str) -> tuple[str | None, str | None]:
         """How a method did against not dropping and against DropEdge."""

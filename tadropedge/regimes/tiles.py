@@ -26,7 +26,7 @@ LEGEND = {
     "gain-3": "1 to 2 points",
     "gain-4": "2 points and more",
     LOSS: "every method is worse: the smallest loss",
-    GREY: "nothing can be told apart from not dropping (± half-width)",
+    GREY: "no method is surely better than not dropping (± half-width)",
     UNJUDGED: "not judged",
 }
 MARK, MARKED = "○", "a network that sees no edges is better than not dropping"
@@ -76,7 +76,7 @@ def tile(one: Finding) -> Tile:
     said = {
         GAIN: f"{row.method}, {number} against not dropping",
         LOSS: f"every method is worse than not dropping, least {row.method}, {number}",
-        GREY: f"nothing can be told apart from not dropping; the largest mean has {row.method}, {number}",
+        GREY: f"no method is surely better than not dropping; the largest mean has {row.method}, {number}",
     }[state]
     return Tile(
         key=where,
