@@ -23,11 +23,13 @@ from tadropedge.data.conditions import Conditions, conditioned
 from tadropedge.data.dataset import Dataset
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.regimes.judging import Played, map_rows
-from tadropedge.regimes.recipe import MapRecipe, Planned
+from tadropedge.regimes.recipe import MapRecipe, Planned, Regime
 from tadropedge.regimes.results import MapCell, RegimeMap
 from tadropedge.scores.similarity import EqualScoresWarning
+from tadropedge.search.entrants import BACKBONE
 from tadropedge.search.fair import Report, Tournament, count_trainings
 from tadropedge.search.space import Space
+from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory, laboratory_for
 from tadropedge.typed import build, read_json, write_json
 from tadropedge.watching import Event, Expected, Phase, relaying
@@ -57,7 +59,7 @@ class MapRun:
 def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
     """Train whatever the folder lacks of a recipe, and judge all cells together.
 
-    Data, splits and methods of every cell are looked at before the first training.
+    Data, conditions and network of every cell are looked at before the first training.
     """
     laboratories = _Laboratories(recipe, run)
     for cell in recipe.cells:
@@ -88,7 +90,7 @@ class _Laboratories:
     def check(self, cell: Planned) -> None:
         """Refuse a cell that cannot be trained, before any other is."""
         try:
-            self.dataset(cell)
+            self.of(cell).check([Trial(method) for method in BACKBONE])
         except TadropedgeError as error:
             raise TadropedgeError(f"the cell {cell.key}: {error}") from error
 
@@ -105,6 +107,8 @@ class _Laboratories:
         regime = cell.regime
         # Whatever else decides a training is part of the name of its study.
         how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/{regime.choose_splits}-splits"
+        if regime.evaluate_every != Regime.evaluate_every:  # the usual one was never named
+            how += f"/every-{regime.evaluate_every}"
         dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}")
         changes = Conditions(add_edges=regime.add_edges, hide_features=regime.hide_features, seed=self.run.seed)
         return laboratory_for(
