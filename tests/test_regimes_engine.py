@@ -116,6 +116,7 @@ def test_one_condition_is_changed_at_a_time():
         ({"base": {"seeds": 1}}, "seeds must be a whole number of at least 2, got 1"),
         ({"base": {"layers": "two"}}, "layers must be a whole number, got 'two'"),
         ({"conditions": [{"kind": "nose", "values": [1.0]}]}, "'nose'.*did you mean 'noise'"),
+        ({"conditions": [{"kind": "noise", "values": [1, 1.0]}]}, "'karate/noise-1' is there more than once"),
         ({"conditions": [{"kind": "noise"}]}, r"conditions\[0\].values must be a list"),
         ({"conditions": [{"kind": "noise", "values": [0.0]}]}, "which is what the base setting has"),
         ({"conditions": [{**NOISE, "datasets": ["cora"]}]}, r"dataset in mine: conditions\[0\] 'cora'"),
@@ -177,6 +178,33 @@ def test_a_cell_that_cannot_be_is_refused_before_any_training(tmp_path, monkeypa
         measured(recipe({"kind": "labels", "values": [19]}), MapRun(out=tmp_path))
     assert counted.trainings == 0
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ({"kind": "noise", "values": [20.0]}, "karate/noise-20.0: add_edges=20: 34 nodes have no room"),
+        ({"kind": "network", "values": ["mlp"]}, "karate/network-mlp: mlp sees no edges"),
+        ({"kind": "network", "values": ["gcnn"]}, "karate/network-gcnn: .* is a node-level task"),
+        ({"kind": "network", "values": ["jknet"]}, "karate/network-jknet: layers of jknet"),
+    ],
+)
+def test_conditions_and_networks_are_looked_at_before_any_training(tmp_path, monkeypatch, condition, words):
+    counted = Counted(monkeypatch)
+    with pytest.raises(TadropedgeError, match=f"the cell {words}"):
+        measured(recipe(NOISE, condition), MapRun(out=tmp_path))
+    assert counted.trainings == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_cells_that_evaluate_more_often_have_studies_of_their_own(tmp_path, one_thread):
+    base = {name: value for name, value in SMALL.items() if name != "evaluate_every"}
+    often = {**BUDGET, "evaluate_every": 1}  # original is the same in both cells but for this
+    found = measured(recipe(often, base=base, methods=["original", "dropedge"]), MapRun(out=tmp_path))
+    assert [row.state for row in found.rows] == [JUDGED] * 4
+    names = set(re.findall(r'"study_name": *"([^"]*)"', (tmp_path / "studies/karate.journal").read_text()))
+    front = "karate/2-labels/4-wide/3-epochs/1-splits"
+    assert {f"{front}{every}/gcn-2/combinatorial/search/original" for every in ("", "/every-1")} <= names
 
 
 def played(gains, *, cell="base", methods=("dropedge",)):

@@ -137,8 +137,8 @@ class MapRecipe:
         base = _regime(parts.base, {}, f"{name}: base")
         _check_methods(parts.methods, name)
         cells = [planned for source in parts.datasets for planned in _cells(source, parts, base, name)]
-        keys = [cell.key for cell in cells]
-        if twice := [key for key in keys if keys.count(key) > 1]:
+        places = [(cell.dataset, cell.kind, cell.value) for cell in cells]  # 1 and 1.0 are one value
+        if twice := [cell.key for cell, place in zip(cells, places, strict=True) if places.count(place) > 1]:
             raise TadropedgeError(f"{name}: the cell {twice[0]!r} is there more than once")
         if not cells:
             raise TadropedgeError(f"{name}: datasets are empty, so there is nothing to measure")

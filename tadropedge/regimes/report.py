@@ -202,7 +202,8 @@ FOUND = {"gain": "better", "loss": "worse", "grey": "undecided", "unjudged": "no
 def _best(one: Finding) -> tuple[str, ...]:
     """A dataset under one condition: the best method, where there is one, and auto."""
     row, data = one.best, one.cell.data
-    tests = (row.tests["none"], one.test(row.method, DROPEDGE)) if row is not None and one.state == GAIN else (None, None)
+    gains = row is not None and one.state == GAIN
+    tests = (row.tests["none"], one.test(row.method, DROPEDGE)) if row is not None and gains else (None, None)
     homophily = NOTHING if data.homophily is None else f"{data.homophily:.2f}"
     return (
         *(one.cell.dataset, FOUND[one.state], NOTHING if row is None else row.method, *map(difference, tests)),

@@ -27,8 +27,10 @@ from tadropedge.regimes.recipe import MapRecipe, Planned, Regime
 from tadropedge.regimes.results import MapCell, RegimeMap
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.similarity import EqualScoresWarning
+from tadropedge.search.entrants import BACKBONE
 from tadropedge.search.fair import Report, Tournament, count_trainings
 from tadropedge.search.space import Space
+from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory, laboratory_for
 from tadropedge.typed import build, read_json, write_json
 from tadropedge.watching import Event, Expected, Phase, relaying
@@ -58,7 +60,7 @@ class MapRun:
 def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
     """Train whatever the folder lacks of a recipe, and judge all cells together.
 
-    Data, splits and methods of every cell are looked at before the first training.
+    Data, conditions and network of every cell are looked at before the first training.
     """
     laboratories = _Laboratories(recipe, run)
     for cell in recipe.cells:
@@ -90,12 +92,16 @@ class _Laboratories:
         """Refuse a cell that cannot be trained, before any other is."""
         regime, network = cell.regime, NETWORKS[cell.regime.backbone]
         try:
+<<<<<<< HEAD
             if not network.drops:
                 raise TadropedgeError(
                     f"{regime.backbone} {network.because}, so edge dropping cannot be judged with it: "
                     "name it among the methods instead"
                 )
             self.changed(self.dataset(cell), regime)
+=======
+            self.of(cell).check([Trial(method) for method in BACKBONE])
+>>>>>>> revattack
         except TadropedgeError as error:
             raise TadropedgeError(f"the cell {cell.key}: {error}") from error
 
@@ -117,6 +123,8 @@ class _Laboratories:
         regime = cell.regime
         # Whatever else decides a training is part of the name of its study.
         how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/{regime.choose_splits}-splits"
+        if regime.evaluate_every != Regime.evaluate_every:  # the usual one was never named
+            how += f"/every-{regime.evaluate_every}"
         dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}")
         return laboratory_for(
             self.changed(dataset, regime).to(self.run.device),
