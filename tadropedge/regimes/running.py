@@ -92,16 +92,12 @@ class _Laboratories:
         """Refuse a cell that cannot be trained, before any other is."""
         regime, network = cell.regime, NETWORKS[cell.regime.backbone]
         try:
-<<<<<<< HEAD
             if not network.drops:
                 raise TadropedgeError(
                     f"{regime.backbone} {network.because}, so edge dropping cannot be judged with it: "
                     "name it among the methods instead"
                 )
-            self.changed(self.dataset(cell), regime)
-=======
             self.of(cell).check([Trial(method) for method in BACKBONE])
->>>>>>> revattack
         except TadropedgeError as error:
             raise TadropedgeError(f"the cell {cell.key}: {error}") from error
 
