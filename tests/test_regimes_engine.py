@@ -203,8 +203,8 @@ def test_cells_that_evaluate_more_often_have_studies_of_their_own(tmp_path, one_
     found = measured(recipe(often, base=base, methods=["original", "dropedge"]), MapRun(out=tmp_path))
     assert [row.state for row in found.rows] == [JUDGED] * 4
     names = set(re.findall(r'"study_name": *"([^"]*)"', (tmp_path / "studies/karate.journal").read_text()))
-    front = "karate/2-labels/4-wide/3-epochs/1-splits"
-    assert {f"{front}{every}/gcn-2/combinatorial/search/original" for every in ("", "/every-1")} <= names
+    front, end = "karate/2-labels/4-wide/3-epochs", "1-splits/gcn-2/combinatorial/search/original"
+    assert {f"{front}/every-{epochs}/{end}" for epochs in (1, 5)} <= names
 
 
 def played(gains, *, cell="base", methods=("dropedge",)):

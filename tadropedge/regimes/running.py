@@ -39,7 +39,7 @@ TIMED = "budget"  # the kind of cells in which the seconds of an epoch are measu
 BUDGET_STEP = 0.05  # DropEdge is matched at the nearest of these shares, so that methods share references
 STUDIES = (
     "The trainings of a dataset are Optuna studies in studies/DATASET.journal, which optuna-dashboard opens. The name "
-    "of a study begins with dataset, labels, width, epochs, choosing splits, network and depth. Then comes "
+    "of a study begins with dataset, labels, width, epochs, evaluations, choosing splits, network, depth. Then comes "
     "search/METHOD for the search (with /split-K for further choosing splits), budget/METHOD-SHARE for one at a "
     "budget, or judged/…/trial-N for what was retrained on fresh splits, where N is the chosen trial."
 )
@@ -118,10 +118,8 @@ class _Laboratories:
         """The laboratory of a cell."""
         regime = cell.regime
         # Whatever else decides a training is part of the name of its study.
-        how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/{regime.choose_splits}-splits"
-        if regime.evaluate_every != Regime.evaluate_every:  # the usual one was never named
-            how += f"/every-{regime.evaluate_every}"
-        dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}")
+        how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/every-{regime.evaluate_every}"
+        dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}/{regime.choose_splits}-splits")
         return laboratory_for(
             self.changed(dataset, regime).to(self.run.device),
             regime.backbone,
