@@ -8,7 +8,7 @@ READY  := $(VENV)/ready
 
 demo: $(READY)
 	$(BIN)/python examples/noisy_clusters.py --out demo-output/picture
-	$(BIN)/tadropedge compare noisy-clusters --methods dropedge,jaccard-cdf,jaccard-proportional:expected --hidden 32 --epochs 150 --trials 16 --choose-splits 3 --seeds 16 --out demo-output/comparison
+	$(BIN)/tadropedge compare noisy-clusters --methods dropedge,jaccard-cdf,jaccard-proportional:expected --hidden 32 --epochs 200 --trials 16 --choose-splits 3 --seeds 16 --out demo-output/comparison
 
 test: lint types imports unit
 
