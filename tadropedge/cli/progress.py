@@ -168,7 +168,7 @@ def plain_log(watch: Watch) -> Listener:
         between = max(SECONDS_BETWEEN_LINES, min(MOST_BETWEEN_LINES, (now - begun) / 20))
         ends = isinstance(event, Phase) and (new or 1 < phase.total == phase.done)
         due = now - last[0] >= (between if last[0] > begun + FIRST_LINE else FIRST_LINE)
-        if not (ends or due) or (phase.name.startswith("scoring") and watch.seconds < FIRST_LINE):
+        if not (ends or due) or ("scoring edges" in phase.name and watch.seconds < FIRST_LINE):
             return  # a score that is there at once needs no line
         lines.add(phase.name)
         last[0] = now

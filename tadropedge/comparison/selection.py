@@ -32,6 +32,7 @@ from tadropedge.errors import TadropedgeError
 Array = npt.NDArray[np.float64]
 
 DRAWS = 2048  # truths, with two choices each
+MANY = 2**14  # of them, for families of so many tests that the rarest choices count
 REACH = 8.0  # standard errors below the best: a setting that far down is never chosen
 
 
@@ -68,13 +69,14 @@ class Fitted:
     freedom: int
 
 
-def selections(searches: Mapping[str, Array], nodes: int | None = None) -> dict[str, Selection]:
+def selections(searches: Mapping[str, Array], nodes: int | None = None, *, rare: bool = False) -> dict[str, Selection]:
     """What the choice of settings does, for each of ``searches``: validation scores ``[I, K]``, NaN for a failed trial.
 
     All have the same trials and splits; references that are tuned by a search of their own belong to them. A trial that
     failed on any split is never chosen. With K = 1 there is nothing to estimate σ from: then it is the binomial error
     of ``nodes`` validation nodes at the best score, which is too large rather than too small, for the luck of nodes
-    that all settings share is part of it.
+    that all settings share is part of it. ``rare``: so many truths are drawn that rare choices are seen, each with a σ
+    that is as uncertain as its degrees of freedom leave it.
 
     One clear winner leaves no luck; neither do settings that are equally good, as far as the searches can tell:
 
@@ -84,7 +86,8 @@ def selections(searches: Mapping[str, Array], nodes: int | None = None) -> dict[
     {'cdf': 0.0, 'dropedge': 0.0}
     """
     fit = fitted(searches, nodes)
-    return {method: selection(fit, place) for place, method in enumerate(searches)}
+    draws = MANY if rare else DRAWS
+    return {method: selection(fit, place, draws, uncertain=rare) for place, method in enumerate(searches)}
 
 
 def between(one: Selection, other: Selection) -> Array:
@@ -136,11 +139,12 @@ def truths(fit: Fitted, place: int, draws: int = DRAWS) -> Array:
     return drawn
 
 
-def selection(fit: Fitted, place: int, draws: int = DRAWS) -> Selection:
-    """The choice of method number ``place``."""
+def selection(fit: Fitted, place: int, draws: int = DRAWS, *, uncertain: bool = False) -> Selection:
+    """The choice of method number ``place``; ``uncertain``: σ² is freedom · σ² / χ², drawn anew for each truth."""
     drawn = truths(fit, place, draws)
     _, _, *two = _normals(draws, len(fit.common))
-    first, second = (drawn[np.arange(draws), (drawn + fit.noise * noise).argmax(axis=1)] for noise in two)
+    errors = fit.noise * _errors(draws, fit.freedom) if uncertain else fit.noise
+    first, second = (drawn[np.arange(draws), (drawn + errors * noise).argmax(axis=1)] for noise in two)
     return Selection(shifts=first - second, noise=fit.noise)
 
 
@@ -184,6 +188,12 @@ def _checked(searches: Mapping[str, Array]) -> Array:
                 f"every trial of {method} failed on one of its choosing splits: nothing can be chosen"
             )
     return np.stack(arrays)
+
+
+@lru_cache(maxsize=64)
+def _errors(draws: int, freedom: int) -> Array:
+    """What σ may be beside its estimate from ``freedom`` degrees of freedom, ``[B, 1]``, always the same."""
+    return np.sqrt(freedom / np.random.default_rng(1).chisquare(freedom, (draws, 1)))
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from tadropedge.regimes.summary import (
     Finding,
     capital,
     condition_words,
+    datasets,
     findings,
     narrow,
     record,
@@ -23,6 +24,7 @@ from tadropedge.regimes.summary import (
 
 LOW_BUDGET, ALLOWED = 0.1, 0.005  # the budget of the third goal, and the loss it allows
 THIRD = 3  # one cell in three
+LEAST = 10  # datasets that a map needs to speak of graphs in general
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,11 @@ def goals(found: RegimeMap) -> list[Goal]:
     """The three goals; what no cell was judged for is not reached."""
     every = findings(found)
     return [auto_goal(every), statement_goal(found, every), budget_goal(every)]
+
+
+def told_goals(found: RegimeMap) -> list[Goal]:
+    """Those that a reader is told: none of a map of a few datasets."""
+    return goals(found) if len(datasets(found)) >= LEAST else []
 
 
 def auto_goal(every: Sequence[Finding]) -> Goal:

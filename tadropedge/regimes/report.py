@@ -11,7 +11,7 @@ from tadropedge.publish.page import render, run_lines, script
 from tadropedge.publish.tables import Table, csv_bytes, markdown
 from tadropedge.publish.wording import NOTHING, counted, percent, plus_minus, points, shown
 from tadropedge.regimes.figures import heat_map
-from tadropedge.regimes.goals import goals, width_words
+from tadropedge.regimes.goals import told_goals, width_words
 from tadropedge.regimes.results import JUDGED, KINDS, REFERENCES, MapRow, RegimeMap, write_map
 from tadropedge.regimes.statements import statements
 from tadropedge.regimes.summary import (
@@ -109,7 +109,7 @@ def page(found: RegimeMap) -> str:
         mark=(MARK, MARKED) if any(one.mark for _, line in grid.rows for one in line if one is not None) else None,
         decisions=decisions(found),
         statements=statements(found),
-        goals=goals(found),
+        goals=told_goals(found),
         widths=width_words(every),
         sections=[_section(found, every, condition) for condition in conditions(found)],
         protocol=protocol_words(found),
@@ -297,9 +297,8 @@ def readme(found: RegimeMap) -> str:
         "",
         *(f"* **{capital(one.name)}**: {one.words}" for one in statements(found)),
         "",
-        "## Goals",
-        "",
-        *(f"* {'✔ reached' if one.reached else '✘ missed'}: {one.name}. {one.words}" for one in goals(found)),
+        *(["## Goals", ""] if told_goals(found) else []),
+        *(f"* {'✔ reached' if one.reached else '✘ missed'}: {one.name}. {one.words}" for one in told_goals(found)),
         f"* {width_words(every)}",
         "",
         "## How",

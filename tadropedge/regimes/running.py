@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,10 +178,12 @@ def _played(laboratories: _Laboratories, cell: Planned, run: MapRun, words: str)
         found = trained(laboratory, plan, run.out / "studies" / f"{cell.dataset}.journal", report)
         seconds = _seconds(laboratory, found, cell, run) if cell.kind == TIMED else {}
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
+    validated = laboratory.dataset.split.sizes[1]
     return Played(
         cell=_cell(cell, laboratory),
         scores={name: tuned.scores for name, tuned in found.tuned.items()},
-        selected=selections(searches, laboratory.dataset.split.sizes[1]),
+        selected=selections(searches, validated),
+        rare=partial(selections, searches, validated, rare=True),
         against=found.against,
         told={method: _told(laboratory, found, method, seconds) for method in found.against},
         least_share=found.out_of_reach,

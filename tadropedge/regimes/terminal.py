@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
-from tadropedge.regimes.goals import goals, width_words
+from tadropedge.regimes.goals import told_goals, width_words
 from tadropedge.regimes.report import opening
 from tadropedge.regimes.results import RegimeMap
 from tadropedge.regimes.summary import AUTO, condition_words, conditions, findings, record, tally, under
@@ -25,7 +25,7 @@ def told(found: RegimeMap) -> Iterator[Shown | str]:
     """What a map found: an opening, a line per condition, the goals."""
     yield opening(found)
     yield terminal_table(table(found), below=BELOW)
-    for goal in goals(found):
+    for goal in told_goals(found):
         yield f"{'reached' if goal.reached else 'missed'}: {goal.name}. {goal.words}"
     yield width_words(findings(found))
 
