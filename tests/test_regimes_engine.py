@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from tadropedge.comparison.card import data_card
 from tadropedge.comparison.paired import fine_sign_flip_p_values, holm, sign_flip_p_values
-from tadropedge.comparison.selection import Selection
+from tadropedge.comparison.selection import Selection, selections
 from tadropedge.data import load_karate
 from tadropedge.errors import TadropedgeError
 from tadropedge.regimes.judging import Played, map_rows
@@ -258,6 +259,34 @@ def test_the_luck_of_choosing_widens_and_undecides():
     one, two = (map_rows([each])[1].tests["none"] for each in (cell, lucky))
     assert (one.outcome, two.outcome) == ("better", "undecided")
     assert two.high - two.low > 2 * (one.high - one.low)
+
+
+def test_rare_choices_are_asked_for_where_a_discovery_is_near():
+    asked = []
+
+    def rare():
+        asked.append(1)
+        return {name: Selection(shifts=np.array([-0.03, 0.03]), noise=0.01) for name in ("original", "dropedge")}
+
+    near, far = played([0.02]), played([0.001])
+    plain, doubtful, level = (
+        map_rows([replace(cell, rare=luck)])[1].tests["none"]
+        for cell, luck in ((near, None), (near, rare), (far, rare))
+    )
+    assert plain.p_value < 1e-3 < doubtful.p_value
+    assert (plain.outcome, doubtful.outcome, level.outcome) == ("better", "undecided", "undecided")
+    assert (plain.low, plain.high) == (doubtful.low, doubtful.high)
+    assert len(asked) == 1  # where nothing is found, nothing can be taken back
+
+
+def test_rare_choices_are_the_same_luck_seen_more_closely():
+    random = np.random.default_rng(0)
+    searches = {name: 0.7 + 0.01 * random.standard_normal((16, 2)) for name in ("original", "dropedge", "cdf")}
+    usual, rare = selections(searches), selections(searches, rare=True)
+    for name, found in usual.items():
+        assert len(rare[name].shifts) == 8 * len(found.shifts)
+        assert rare[name].error == pytest.approx(found.error, rel=0.15)
+        assert np.abs(rare[name].shifts).max() >= np.abs(found.shifts).max()
 
 
 def test_replicates_that_failed_are_left_out():

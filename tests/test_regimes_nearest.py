@@ -16,6 +16,7 @@ from tadropedge import comparing
 from tadropedge.comparison.report import render, told
 from tadropedge.comparison.results import as_document, parse, read_results
 from tadropedge.publish.terminal import as_text
+from tadropedge.regimes.goals import LEAST
 from tadropedge.regimes.nearest import FAR, nearest, sentence
 from tadropedge.regimes.results import RegimeMap, read_map
 from tadropedge.regimes.shipped import FILE, ShippedCell, read_shipped, ship, shipped, shrunk
@@ -130,9 +131,11 @@ def test_what_is_shipped_is_read_back_whole(tmp_path):
 
 def test_the_shipped_map_is_that_of_the_results():
     results, file = ROOT / "results" / "regimes" / "results.json", ROOT / "tadropedge" / "regimes" / FILE
-    assert file.is_file() == results.is_file()
-    if results.is_file():
-        assert read_shipped(file) == shrunk(read_map(results)) == shipped()
+    found = read_map(results)
+    many = len({cell.dataset for cell in found.cells}) >= LEAST  # a few datasets are nobody's nearest case
+    assert file.is_file() == many
+    if many:
+        assert read_shipped(file) == shrunk(found) == shipped()
         assert file.stat().st_size < 60_000
 
 
