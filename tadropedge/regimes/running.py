@@ -79,7 +79,8 @@ def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
 def planned_trainings(cell: Planned) -> int:
     """How many trainings a cell takes at most."""
     regime = cell.regime
-    return count_trainings(cell.methods, regime.trials, regime.seeds, regime.choose_splits)
+    sizes = (regime.trials, regime.seeds, regime.choose_splits)
+    return count_trainings(cell.methods, *sizes, keep_ratio=regime.keep_ratio)
 
 
 class _Laboratories:
