@@ -20,7 +20,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tadropedge.publish.tables import markdown
 from tadropedge.publish.wording import NOTHING, counted, points
-from tadropedge.regimes.goals import spectral, width_words
+from tadropedge.regimes.goals import LEAST, spectral, width_words
 from tadropedge.regimes.report import AGAINST, opening
 from tadropedge.regimes.results import RegimeMap, read_map
 from tadropedge.regimes.statements import statements
@@ -75,10 +75,20 @@ def recorded(made: MapChoice) -> str:
     return f"{told.better} of {told.cells} datasets{against}{worse}"
 
 
+def few(found: RegimeMap) -> str:
+    """What a reader must know of a map of a few datasets."""
+    title = found.recipe.get("title", "A small map")
+    return (
+        f"**{title}.** It shows what a map looks like and says little about other graphs: `tadropedge regimes --preset "
+        "full` measures one of many, and `tadropedge compare` measures yours."
+    )
+
+
 def page(found: RegimeMap, folder: str) -> str:
     """The page as Markdown; ``folder`` is the address of the results in the repository."""
     every = findings(found)
     lines = [
+        *([] if len(datasets(found)) >= LEAST else [few(found), ""]),
         opening(found),
         "",
         *markdown(COLUMNS, rows(found), left=(0, 1, 2)),
