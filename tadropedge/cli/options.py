@@ -131,7 +131,7 @@ class LaboratoryOptions:
         str | None, Option(metavar="[full|public|random]", help="kind of split, where the dataset offers them")
     ] = None
     per_class: Annotated[
-        str | None, Option(metavar="[N|full]", help="labels per class of a random split; full: 60 % of all train")
+        str | None, Option(metavar="[N|full]", help="labels per class to train on; full: 60 % of all labels")
     ] = None
     split_sizes: Annotated[
         str | None, Option(metavar="TRAIN,VAL,TEST", help="draw splits of these sizes (of nodes) instead")

@@ -23,7 +23,8 @@ PLAN = "list the cells and how many trainings each takes, and train nothing"
 @announced
 def regimes_command(
     preset: Annotated[
-        str | None, Option(metavar=f"[{'|'.join(PRESETS)}]", help="quick: minutes on 2 cores; full: an hour of a GPU")
+        str | None,
+        Option(metavar=f"[{'|'.join(PRESETS)}]", help="quick: minutes on 2 cores; full: many graphs, for a GPU"),
     ] = None,
     recipe: Annotated[Path | None, Option(metavar="FILE", help=RECIPE)] = None,
     plan: Annotated[bool, Option("--plan", help=PLAN)] = False,
