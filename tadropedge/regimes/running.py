@@ -2,8 +2,8 @@
 
 The trainings of a dataset are Optuna studies in ``studies/DATASET.journal``, edge scores are kept in ``cache/`` and
 the seconds of an epoch in ``seconds.json``. Journals, because a database would take longer to write a trial than a GPU
-to train it. What two cells have in common is trained once: a method that drops nothing is the same at every budget. If a
-run is interrupted, the same call resumes it; where everything is trained, it only judges again.
+to train it. What two cells have in common is trained once: a method that drops nothing is the same at every budget. If
+a run is interrupted, the same call resumes it; where everything is trained, it only judges again.
 """
 
 from __future__ import annotations
