@@ -2,11 +2,13 @@
 
 Trial i of ``auto`` draws a method with its budget, each part by a random word of its own:
 
-* ``score``: ``none`` (nothing is dropped) in a fifth of the trials, ``uniform`` (DropEdge) in another, in the others
-  ``dropsens``, one of the few scores that have won somewhere (:data:`FAVOURED`), or one of your own;
-* ``rule``: ``cdf``, which keeps half of the edges or more, ``proportional``, which can keep any share, or your own;
-* ``option``: none in half of the trials, ``unbiased`` and ``expected`` in a quarter each; where the network can have
-  only one of them, it has this one in a third;
+* ``score``: ``none`` (nothing is dropped), ``uniform`` (DropEdge), ``dropsens``, one of the few scores that have won
+  somewhere (:data:`FAVOURED`), or one of your own. Those that say how alike two nodes are (:data:`LIKENESS`) are twice
+  as likely as the rest, and nothing is dropped in about every fifth trial;
+* ``rule``: ``cdf``, which keeps half of the edges or more, ``proportional``, which can keep any share and is twice as
+  likely, or your own;
+* ``option``: none, ``unbiased``, or ``expected``, which is twice as likely as each of the others, where the network can
+  have them;
 * the budget, ``keep_ratio`` where the rule can meet any and ``keep_prob`` elsewhere, over the whole range.
 
 Whatever is drawn takes trials from the rest, and a search has few: a method that never wins costs all others. So what
@@ -33,12 +35,15 @@ ANY_BUDGET = "proportional"
 NAMES = ("score", "rule", "inverse", "option")  # settings of auto alone, which make up the name of a method
 TUNED = ("keep_prob", "keep_ratio", "sensitivity", "keep_last")  # settings of dropping, of which a method has some
 GIVEN = "column"  # the score that a user's file may have: it is drawn where it is there
-# By degree where few edges are kept, by likeness where edges are noise: no other score has been seen to win.
-FAVOURED = ("effective", "degree", "jaccard", "common-neighbours", "cosine", GIVEN)
+# By likeness where edges are noise, and then kept by weight in evaluation too: nothing else has been seen to win by
+# several points, and one of sixteen trials would not find it. By degree where few edges are kept.
+LIKENESS = ("jaccard", "common-neighbours", "cosine", GIVEN)
+FAVOURED = ("effective", "degree", *LIKENESS)
 RULES = ("cdf", ANY_BUDGET)
-ENDS = ("unbiased", "expected")  # options: each is half as likely as none
+ENDS = ("unbiased", "expected")  # options
+TWICE = (*LIKENESS, ANY_BUDGET, "expected")  # what is drawn twice as often as the rest
 SENSITIVITIES = [0.5, 0.8, 0.9, 0.95]  # of DropSens; its authors' scripts take 0.8
-DRAWS = 2  # to be raised when the same space and seed would draw other methods: studies are named by it
+DRAWS = 3  # to be raised when the same space and seed would draw other methods: studies are named by it
 
 
 def choices(scores: Sequence[str] | None = None, options: Sequence[str] | None = None) -> dict[str, list[Any]]:
@@ -49,21 +54,27 @@ def choices(scores: Sequence[str] | None = None, options: Sequence[str] | None =
 
     >>> made = choices(["aggregate", "degree", "jaccard", "cosine"], ["unbiased", "connected", "expected"])
     >>> made["score"]
-    ['none', 'none', 'uniform', 'uniform', 'dropsens', 'degree', 'jaccard', 'cosine']
-    >>> made["rule"], made["inverse"], made["option"]
-    (['cdf', 'proportional'], [False], ['none', 'none', 'unbiased', 'expected'])
+    ['none', 'none', 'uniform', 'dropsens', 'degree', 'jaccard', 'jaccard', 'cosine', 'cosine']
+    >>> made["rule"]
+    ['cdf', 'proportional', 'proportional']
+    >>> made["option"], made["inverse"]
+    (['none', 'unbiased', 'expected', 'expected'], [False])
     """
     scores = [name for name in SCORES if name != GIVEN] if scores is None else scores
     options = list(OPTIONS) if options is None else options
     ends = [name for name in ENDS if name in options]
-    adaptive = [SENSITIVITY, *(worth_drawing(scores) or scores)]
-    plain = -(-len(adaptive) // 3)  # of not dropping and of DropEdge each: together two fifths, however many there are
+    dropping = _weighted([UNIFORM, SENSITIVITY, *(worth_drawing(scores) or scores)])
     return {
-        "score": [*[NOTHING] * plain, *[UNIFORM] * plain, *adaptive],
-        "rule": _worth(rules(), RULES, STRATEGIES),
+        "score": [*[NOTHING] * -(-len(dropping) // 4), *dropping],  # a fifth or a little more, however many there are
+        "rule": _weighted(_worth(rules(), RULES, STRATEGIES)),
         "inverse": [False],
-        "option": [NOTHING, NOTHING, *ends] if ends else [NOTHING],
+        "option": [NOTHING, *_weighted(ends)],
     }
+
+
+def _weighted(names: Iterable[str]) -> list[str]:
+    """Names, some of them twice."""
+    return [name for name in names for _ in range(2 if name in TWICE else 1)]
 
 
 def worth_drawing(scores: Iterable[str] | None = None) -> list[str]:
@@ -84,7 +95,7 @@ def place(method: str) -> str:
     """What stands for a method in the names of its studies: other draws of ``auto`` are other studies, beside the old.
 
     >>> place("cdf"), place("graphsage+auto")
-    ('cdf', 'graphsage+auto@2')
+    ('cdf', 'graphsage+auto@3')
     """
     return f"{method}@{DRAWS}" if Method.of(method).auto else method
 
