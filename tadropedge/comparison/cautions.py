@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tadropedge.comparison.results import MethodRow, Protocol, labelled
-from tadropedge.publish.wording import counted, listed, percent
+from tadropedge.publish.wording import counted, listed, method_words, percent
 
 HARDLY = 0.95  # of the edges: who keeps more drops next to nothing
 FALLING = 0.25  # of the runs: from here on a method counts as not converged; by chance alone it would be one in twenty
@@ -24,7 +24,7 @@ def cautions(rows: Sequence[MethodRow], protocol: Protocol | None = None) -> lis
     tests = [(label, test) for label, row in named.items() for test in row.tests.values()]
     several = any(len(row.tests) > 1 for row in rows)
     for label, test in tests:
-        front = f"{label} against {test.reference}" if several else label
+        front = f"{label} against {method_words(test.reference)}" if several else label
         said += [f"{front}: {words}" for words in (test.evidence.warnings if test.evidence else ())]
     return said
 
@@ -59,7 +59,7 @@ def _falling(named: Mapping[str, MethodRow], protocol: Protocol | None) -> list[
         falling[label] = (row.unconverged, row.honest)
         falling |= {test.reference: (test.unconverged, test) for test in row.against.values()}
     found = [
-        f"{name} ({many} of {judged.seeds + judged.failed} runs)"
+        f"{method_words(name)} ({many} of {judged.seeds + judged.failed} runs)"
         for name, (many, judged) in falling.items()
         if many is not None and judged is not None and many > FALLING * (judged.seeds + judged.failed)
     ]

@@ -105,6 +105,16 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
+def method_words(name: str) -> str:
+    """A method as readers see it: the share of one at a budget with one digit.
+
+    >>> method_words("dropedge at 65.2991 %"), method_words("cdf:unbiased")
+    ('dropedge at 65.3 %', 'cdf:unbiased')
+    """
+    front, at, share = name.removesuffix(" %").rpartition(" at ")
+    return f"{front} at {float(share):.3g} %" if at and name.endswith(" %") else name
+
+
 def shown(value: object) -> str:
     """Any JSON value as a few words.
 
