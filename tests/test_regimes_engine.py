@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tadropedge.comparison.card import data_card
-from tadropedge.comparison.paired import fine_sign_flip_p_values, holm, sign_flip_p_values
+from tadropedge.comparison.paired import false_discovery_rates, fine_sign_flip_p_values, sign_flip_p_values
 from tadropedge.comparison.selection import Selection, selections
 from tadropedge.data import load_karate
 from tadropedge.errors import TadropedgeError
@@ -230,7 +230,7 @@ def test_all_cells_are_one_family():
     rows = [row for row in map_rows(cells) if row.method == "dropedge"]
     tests = [row.tests["none"] for row in rows]
     assert tests[0].p_value == alone.p_value == alone.corrected
-    assert [test.corrected for test in tests] == pytest.approx(holm([test.p_value for test in tests]))
+    assert [test.corrected for test in tests] == pytest.approx(false_discovery_rates([test.p_value for test in tests]))
     assert tests[0].corrected == pytest.approx(10 * alone.p_value)
     assert (alone.outcome, tests[0].outcome) == ("better", "better" if 10 * alone.p_value <= 0.05 else "undecided")
 

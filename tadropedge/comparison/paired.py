@@ -199,14 +199,36 @@ def holm(p_values: Numbers) -> Array:
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    values = as_floats("p_values", p_values)
-    if not values.ndim or not bool(((values >= 0) & (values <= 1)).all()):
-        raise TadropedgeError(f"p_values must lie in [0, 1], got {show(values.tolist(), typed=False)}")
+    values = _probabilities(p_values)
     order = np.argsort(values, axis=-1, kind="stable")
     scaled = np.take_along_axis(values, order, axis=-1) * np.arange(values.shape[-1], 0, -1)
     corrected = np.empty_like(values)
     np.put_along_axis(corrected, order, np.minimum(np.maximum.accumulate(scaled, axis=-1), 1.0), axis=-1)
     return corrected
+
+
+def false_discovery_rates(p_values: Numbers) -> Array:
+    """Benjamini and Hochberg's correction of m p-values ``[m]``: the k-th smallest (from 1) times m / k, never rising.
+
+    Whoever then calls those of at most 0.05 discoveries expects at most 5 % of these discoveries to be false; this
+    holds for tests that are independent, or that depend on each other as those do that share a reference.
+
+    >>> false_discovery_rates([0.01, 0.04, 0.03, 0.5]).round(6).tolist()
+    [0.04, 0.053333, 0.053333, 0.5]
+    """
+    values = _probabilities(p_values)
+    order = np.argsort(values, kind="stable")
+    scaled = values[order] * len(values) / np.arange(1, len(values) + 1)
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return corrected
+
+
+def _probabilities(p_values: Numbers) -> Array:
+    values = as_floats("p_values", p_values)
+    if not values.ndim or not bool(((values >= 0) & (values <= 1)).all()):
+        raise TadropedgeError(f"p_values must lie in [0, 1], got {show(values.tolist(), typed=False)}")
+    return values
 
 
 def differences(values: Array, reference: Array) -> Array:

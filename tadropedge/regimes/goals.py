@@ -195,6 +195,12 @@ def _share(times: float) -> str:
 
 def width_words(every: Sequence[Finding]) -> str:
     """In how many cells the interval is as narrow as it should be."""
-    some, cells = narrow(every)
-    share = f" ({100 * some / cells:.0f} %)" if cells else ""
-    return f"The half-width of a difference to not dropping is at most 0.5 points in {some} of {cells} cells{share}."
+    (settled, known), (some, cells) = narrow(every, settled=True), narrow(every)
+    return (
+        f"The half-width of a difference to not dropping is at most 0.5 points in {_of_cells(settled, known)} for the "
+        f"settings as they were chosen, and in {_of_cells(some, cells)} where the luck of choosing them is included."
+    )
+
+
+def _of_cells(some: int, cells: int) -> str:
+    return f"{some} of {cells} cells" + (f" ({100 * some / cells:.0f} %)" if cells else "")

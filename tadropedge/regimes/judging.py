@@ -2,9 +2,10 @@
 
 A method's references are those of a comparison: not dropping, DropEdge tuned, and DropEdge at the same budget. Methods
 of a spectral score are also held against the degree score, which costs one pass over the edges. All are tuned alike and
-paired over the same fresh splits; p-values include the luck of choosing settings, and Holm's rule corrects them for all
-tests of the map. Only p-values far below 5 % survive that. Those are computed again with so many simulated choices that
-rare ones count, and the larger of the two is taken.
+paired over the same fresh splits; p-values include the luck of choosing settings, and are corrected for all tests of
+the map by their false discovery rate: of what is called better or worse, at most 5 % are expected to be neither. Only
+p-values far below 5 % survive that. Those are computed again with so many simulated choices that rare ones count, and
+the larger of the two is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.comparison.paired import deciding_p_values, differences, half_width, holm
+from tadropedge.comparison.paired import deciding_p_values, differences, false_discovery_rates, half_width
 from tadropedge.comparison.selection import Selection, between
 from tadropedge.comparison.statistics import LEVEL, mean_interval
 from tadropedge.method import Method
@@ -71,6 +72,7 @@ class _Uncorrected:
     reference: str
     difference: float
     half: float
+    settled_half: float
     p_value: float
 
 
@@ -89,7 +91,7 @@ def map_rows(played: Sequence[Played]) -> list[MapRow]:
     ('dropedge', 'better', 0.0333)
     """
     tests = [test for one in played for test in _tests(one)]
-    corrected = holm([test.p_value for test in tests]).tolist() if tests else []
+    corrected = false_discovery_rates([test.p_value for test in tests]).tolist() if tests else []
     found: dict[tuple[str, str], dict[str, MapTest]] = {}
     for test, p_value in zip(tests, corrected, strict=True):
         cell, method, kind = test.place
@@ -100,6 +102,7 @@ def map_rows(played: Sequence[Played]) -> list[MapRow]:
             high=test.difference + test.half,
             p_value=test.p_value,
             corrected=p_value,
+            settled_half=test.settled_half,
         )
     return [row for one in played for row in _rows(one, found)]
 
@@ -117,6 +120,7 @@ def _tests(one: Played) -> Iterator[_Uncorrected]:
                 reference=name,
                 difference=float(np.nanmean(gaps)),
                 half=half_width(gaps, _thinned(luck), LEVEL),
+                settled_half=half_width(gaps, None, LEVEL),
                 p_value=_p_value(one, method, name),
             )
 

@@ -10,6 +10,7 @@ from tadropedge.atomic import write_atomic
 from tadropedge.publish.page import render, run_lines, script
 from tadropedge.publish.tables import Table, csv_bytes, markdown
 from tadropedge.publish.wording import NOTHING, counted, percent, plus_minus, points, shown
+from tadropedge.regimes.across import Across, across, means_table, methods_table
 from tadropedge.regimes.figures import heat_map
 from tadropedge.regimes.goals import told_goals, width_words
 from tadropedge.regimes.results import JUDGED, KINDS, REFERENCES, MapRow, RegimeMap, write_map
@@ -54,7 +55,12 @@ COLUMNS = (
     *("dataset", "kind", "value", "method", "state", "mean", "low", "high", "seeds", "kept_share", "least_share"),
     *("trial", "epoch_seconds"),
 )
-TESTED = ("difference", "low", "high", "p_value", "corrected", "outcome")
+TESTED = ("difference", "low", "high", "p_value", "corrected", "outcome", "settled_half")
+MEANS = (
+    "Differences in points, each dataset one observation, with the luck of its own choices in it; ± is half a 95 % "
+    "interval. ▲ is surely better, ▼ surely worse: exact sign flips, false discovery rate 5 % over all such tests. The "
+    "method with the largest mean was picked by that mean, so it is a little too large."
+)
 
 
 def write_all(found: RegimeMap, folder: Path) -> Path:
@@ -91,13 +97,14 @@ class Section:
     title: str
     words: str
     best: Table
+    means: Table
     every: Table
     keys: Sequence[str]
 
 
 def page(found: RegimeMap) -> str:
     """``report.html`` as text: the map, the answers, the goals, a table per condition, the protocol, the run."""
-    every = findings(found)
+    every, tests = findings(found), across(found)
     grid = tiles(found)
     steps = {one.step for _, line in grid.rows for one in line if one is not None}
     return render(
@@ -108,10 +115,12 @@ def page(found: RegimeMap) -> str:
         legend={step: words for step, words in LEGEND.items() if step in steps},
         mark=(MARK, MARKED) if any(one.mark for _, line in grid.rows for one in line if one is not None) else None,
         decisions=decisions(found),
+        means=means_table(found, tests),
+        means_words=MEANS,
         statements=statements(found),
         goals=told_goals(found),
         widths=width_words(every),
-        sections=[_section(found, every, condition) for condition in conditions(found)],
+        sections=[_section(found, every, tests, condition) for condition in conditions(found)],
         protocol=protocol_words(found),
         trials=trials_words(found),
         run=run_lines({name: value for name, value in found.run.items() if name != WHERE}),
@@ -156,7 +165,7 @@ def decision(made: MapChoice) -> tuple[str, str, str, str]:
     return words, made.method if made.often else f"perhaps {made.method}", record_words, f"{points(told.median)} points"
 
 
-def _section(found: RegimeMap, every: Sequence[Finding], condition: Condition) -> Section:
+def _section(found: RegimeMap, every: Sequence[Finding], tests: Across, condition: Condition) -> Section:
     some, (kind, value) = under(every, *condition), condition
     title = condition_words(kind, value)
     told, auto = tally(some), record(some, AUTO)
@@ -179,6 +188,7 @@ def _section(found: RegimeMap, every: Sequence[Finding], condition: Condition) -
         title=capital(title),
         words=words,
         best=Table(f"best methods, {title}", BEST, [_best(one) for one in some], left=(0, 1, 2)),
+        means=methods_table(found, tests, condition),
         every=Table(f"every method, {title}", columns, [line for _, line in lines], left=(0, 1)),
         keys=[key for key, _ in lines],
     )
@@ -253,12 +263,12 @@ def protocol_words(found: RegimeMap) -> str:
         f"Every method and reference was tuned for itself with {counted(spans['trials'], 'trial')} on "
         f"{counted(spans['choose_splits'], 'split')} of its cell; validation chose. What was chosen was then trained "
         f"on {counted(spans['seeds'], 'fresh split')}, the same for all, so differences are paired, with 95 % "
-        "intervals that include the luck of choosing settings. Better and worse are decided by p-values that Holm's "
-        f"rule corrects over all {tests:,} tests of the map; an interval stands for itself and is not corrected. One "
-        "condition at a time is changed from the base setting. The best method of a cell has the largest mean of "
-        "those that are surely better than not dropping: the largest of several gains is, on average, larger than its "
-        "method would show on new data. All numbers speak of these graphs under new seeds and splits, not of other "
-        "graphs."
+        "intervals that include the luck of choosing settings. Better and worse are decided by the false discovery "
+        f"rate over all {tests:,} tests of the map (Benjamini and Hochberg, 5 %): of what is called so, one in twenty "
+        "may be neither. An interval stands for itself and is not corrected. One condition at a time is changed from "
+        "the base setting. The best method of a cell has the largest mean of those that are surely better than not "
+        "dropping: the largest of several gains is, on average, larger than its method would show on new data. All "
+        "numbers of cells speak of these graphs under new seeds and splits, not of other graphs."
     )
 
 
@@ -274,7 +284,7 @@ def trials_words(found: RegimeMap) -> str:
 
 def readme(found: RegimeMap) -> str:
     """``README.md`` of the folder: the picture, what to use, the answers and the goals."""
-    every, table = findings(found), decisions(found)
+    every, table, means = findings(found), decisions(found), means_table(found, across(found))
     command = shown(found.run.get("command")) if found.run.get("command") else "tadropedge regimes"
     lines = [
         f"# {TITLE}",
@@ -293,6 +303,12 @@ def readme(found: RegimeMap) -> str:
         "One method for all datasets of a situation, chosen by its record in the same cells; on one dataset another "
         "may do better, see the map.",
         "",
+        *(
+            ["## In the mean over datasets", "", *markdown(means.columns, means.rows, means.left), ""]
+            if means.rows
+            else []
+        ),
+        *([MEANS, ""] if means.rows else []),
         "## What was found",
         "",
         *(f"* **{capital(one.name)}**: {one.words}" for one in statements(found)),

@@ -68,8 +68,9 @@ class MapCell:
 class MapTest:
     """A method minus a reference that is tuned alike, over the replicates that both finished.
 
-    Difference and interval are shares, not points; both include the luck of choosing settings. ``p_value`` is that of
-    the test alone, ``corrected`` the one that decides: Holm's, over all tests of the map.
+    Difference and interval are shares, not points; the interval includes the luck of choosing settings, and
+    ``settled_half`` is half the width that it would have without: for these settings, on new splits. ``p_value`` is
+    that of the test alone, ``corrected`` the one that decides: the false discovery rate over all tests of the map.
     """
 
     reference: str
@@ -78,6 +79,7 @@ class MapTest:
     high: float
     p_value: Share
     corrected: Share
+    settled_half: float | None = None
 
     @property
     def outcome(self) -> str:

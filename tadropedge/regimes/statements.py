@@ -8,9 +8,11 @@ from statistics import median
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
-from tadropedge.publish.wording import counted, listed, points
+from tadropedge.publish.wording import counted, listed, plus_minus, points
+from tadropedge.regimes.across import Across, across, foremost
 from tadropedge.regimes.results import BASE, MapRow, RegimeMap
 from tadropedge.regimes.summary import (
+    Condition,
     Finding,
     capital,
     condition_words,
@@ -45,7 +47,7 @@ class Statement:
 
 def statements(found: RegimeMap) -> list[Statement]:
     """One sentence for each question; where no cell was judged, it says that."""
-    every = findings(found)
+    every, tests = findings(found), across(found)
     made = []
     for name, kind in QUESTIONS.items():
         if name == "heterophily":
@@ -55,6 +57,8 @@ def statements(found: RegimeMap) -> list[Statement]:
             some = {condition_words(*one): under(every, *one) for one in asked}
             cells = tally([one for part in some.values() for one in part]).cells
             words = "" if not cells else _budget(some) if kind == "budget" else _helped(some, under(every, BASE))
+            means = [told for one in asked if (told := _mean(tests, one))]
+            words += f" In the mean over datasets, {listed(means)}." if cells and means else ""
         made.append(Statement(name, words or "No cell was judged.", cells))
     return made
 
@@ -66,6 +70,18 @@ def _helped(some: dict[str, list[Finding]], base: Sequence[Finding]) -> str:
     usual = tally(base)
     base_words = f"in the base setting in {_of(usual.gains, usual.cells)}"
     return f"Dropping is better than not dropping {listed(parts)}; {base_words}. {_further(everywhere)}"
+
+
+def _mean(tests: Across, condition: Condition) -> str:
+    """The method with the largest mean over datasets, and whether that is sure."""
+    best = foremost(tests, condition)
+    if best is None:
+        return ""
+    told = plus_minus(points(best.mean), best.low, best.high)
+    if best.mean <= 0:
+        return f"nothing gains with {condition_words(*condition)} (at best {best.method}, {told} points)"
+    doubt = "" if best.outcome == "better" else ", which cannot be told from none"
+    return f"{best.method} gains most with {condition_words(*condition)} ({told} points over not dropping{doubt})"
 
 
 def _gains(part: Sequence[Finding]) -> str:

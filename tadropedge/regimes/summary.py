@@ -69,6 +69,12 @@ class Finding:
         return median(map(half, (row.tests["none"] for row in self.droppings.values()))) if self.droppings else None
 
     @property
+    def settled_half(self) -> float | None:
+        """The same for the settings as they were chosen, without the luck of choosing them."""
+        known = [half for row in self.droppings.values() if (half := row.tests["none"].settled_half) is not None]
+        return median(known) if known else None
+
+    @property
     def beyond(self) -> list[str]:
         """The methods that are surely better than not dropping and than DropEdge."""
         return [name for name in self.droppings if self.outcomes(name) == ("better", "better")]
@@ -250,10 +256,11 @@ def difference(test: MapTest | None) -> str:
     return NOTHING if test is None else plus_minus(points(test.difference), test.low, test.high)
 
 
-def narrow(found: Sequence[Finding], width: float = NARROW) -> tuple[int, int]:
-    """The cells whose half-width is at most ``width``, and all that have one."""
-    widths = [one.half_width for one in found if one.half_width is not None]
-    return sum(one <= width for one in widths), len(widths)
+def narrow(found: Sequence[Finding], *, settled: bool = False) -> tuple[int, int]:
+    """The cells whose half-width is at most half a point, and all that have one; ``settled``: without luck."""
+    every = (one.settled_half if settled else one.half_width for one in found)
+    widths = [one for one in every if one is not None]
+    return sum(one <= NARROW for one in widths), len(widths)
 
 
 def reference_of(kind: str) -> str:

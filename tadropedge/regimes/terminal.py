@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tadropedge.publish.tables import Table
 from tadropedge.publish.terminal import Shown, terminal_table
+from tadropedge.regimes.across import across, means_table
 from tadropedge.regimes.goals import told_goals, width_words
 from tadropedge.regimes.report import opening
 from tadropedge.regimes.results import RegimeMap
@@ -17,14 +18,19 @@ COLUMNS = (
 )
 BELOW = (
     "beyond DropEdge: a method is better than not dropping and than DropEdge; auto: cells where it is better / "
-    "undecided / worse; all after Holm's correction over the map"
+    "undecided / worse; all at a false discovery rate of 5 % over the map"
 )
+
+MEANS_BELOW = "points in the mean over datasets, ± half a 95 % interval; ▲ surely better, ▼ surely worse"
 
 
 def told(found: RegimeMap) -> Iterator[Shown | str]:
     """What a map found: an opening, a line per condition, the goals."""
     yield opening(found)
     yield terminal_table(table(found), below=BELOW)
+    means = means_table(found, across(found))
+    if means.rows:
+        yield terminal_table(means, below=MEANS_BELOW)
     for goal in told_goals(found):
         yield f"{'reached' if goal.reached else 'missed'}: {goal.name}. {goal.words}"
     yield width_words(findings(found))
