@@ -8,8 +8,9 @@ import pytest
 from fake_trainer import SEARCH, Trainer, kept_share, outcome
 
 from tadropedge import TadropedgeError
+from tadropedge.data.choosing import FURTHER
 from tadropedge.search.engine import run_search
-from tadropedge.search.fair import PHASES, count_trainings, fair
+from tadropedge.search.fair import PHASES, Finals, count_trainings, fair
 
 K, S, TRIALS = 3, 4, 5
 METHODS = ("dropedge", "cdf", "effective-cdf")
@@ -158,3 +159,34 @@ def test_other_splits_are_refused():
     run(storage=storage)
     with pytest.raises(TadropedgeError, match=r"was run with split=3 \(now 5\)"):
         run(storage=storage, judge_splits=range(5, 5 + S))
+
+
+FINALS = Finals(2, 6)
+
+
+def test_the_finalists_are_the_best_of_the_search_and_all_splits_choose_among_them():
+    before, after = run(), run(finals=FINALS)
+    for name, one in after.tuned.items():
+        if name not in before.tuned:
+            continue  # DropEdge at the share of another choice
+        assert repr(one.searched) == repr(before.tuned[name].searched)
+        means = np.nan_to_num(one.searched_scores.mean(axis=1), nan=-1.0)
+        assert sorted(one.final_scores) == sorted(np.argsort(-means)[:2])
+        every = {i: np.concatenate([one.searched_scores[i], scores]).mean() for i, scores in one.final_scores.items()}
+        assert one.chosen.index == max(every, key=every.get)
+        assert [row.trial.split for rows in one.finals for row in rows[:1]] == list(range(FURTHER, FURTHER + 6))
+
+
+def test_finals_are_counted_and_resumed(tmp_path):
+    first, again = Trainer(), Trainer()
+    found = run(first, tmp_path / "study.db", finals=FINALS)
+    most = count_trainings(METHODS, TRIALS, S, K, finals=FINALS)
+    assert len(first.trials) == len(found.tuned) * (TRIALS * K + 2 * 6 + S) <= most
+    assert told(run(again, tmp_path / "study.db", finals=FINALS)) == told(found)
+    assert again.trials == []
+
+
+@pytest.mark.parametrize(("sizes", "message"), [((1, 3), "finalists .* at least 2"), ((2, 0), "splits .* at least 1")])
+def test_finals_need_two_trials_and_a_split(sizes, message):
+    with pytest.raises(TadropedgeError, match=message):
+        Finals(*sizes)

@@ -31,7 +31,7 @@ from tadropedge.search import automatic
 from tadropedge.search.budget import budget_for, check_budget
 from tadropedge.search.engine import Table, check_jobs
 from tadropedge.search.entrants import BACKBONE, with_references
-from tadropedge.search.fair import Report, Tournament, Tuned, count_trainings, fair
+from tadropedge.search.fair import Finals, Report, Tournament, Tuned, count_trainings, fair
 from tadropedge.search.protocol import Replicates, paper
 from tadropedge.search.space import Space, Spaces, check_spaces, method_space
 from tadropedge.search.study import Finished, Storage, study_name
@@ -70,6 +70,7 @@ class Plan:
     lenient: bool = False  # for methods that the user did not name
     keep_ratio: float | None = None
     budget_step: float | None = None
+    finals: Finals | None = None  # None: the first choosing splits decide alone
     curves: bool = True  # whether those of what is retrained are kept
 
     def __post_init__(self) -> None:
@@ -226,6 +227,7 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         batch=1 if _one_by_one(laboratory, plan.methods) else min(LARGEST_BATCH, laboratory.fitting()),
         budget=budget,
         budget_step=plan.budget_step,
+        finals=plan.finals,
         curves=plan.curves,
         report=report,
     )

@@ -14,13 +14,18 @@ scores, a[m, i] is normal: between the mean of method m alone and that of all me
 methods differ. From this distribution a truth is drawn, and from each truth **two choices**, each with validation noise
 of its own. Their difference is a **shift**: what a second choice would have done to the accuracy. A method that is
 compared with its own second choice shows nothing but shifts.
+
+Where the F best trials of a search were trained on L further splits, those scores say more of them: a draw a of their
+qualities becomes a + w (y − a − s · ε), centred, where y are their mean scores there, s² = σ² / L and w = v / (v + s²)
+with the variance v of the draws. A choice is then made as the real one was: F finalists by K splits, one by all K + L.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +35,7 @@ from tadropedge.comparison.paired import as_floats
 from tadropedge.errors import TadropedgeError
 
 Array = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
 
 DRAWS = 2048  # truths, with two choices each
 MANY = 2**14  # of them, for families of so many tests that the rarest choices count
@@ -54,7 +60,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """What the searches of M methods say of the n settings that may be chosen.
+    """What the searches of M methods say of the n settings that may be chosen, those of the numbers ``places [n]``.
 
     ``means [M, n]``: mean validation scores, centred by method, NaN where a trial failed; ``common``, ``common_error``
     ``[n]``: the mean over methods and its standard error; ``own``: the weight γ² / (γ² + σ² / K) of a method's own
@@ -67,16 +73,35 @@ class Fitted:
     own: float
     noise: float
     freedom: int
+    places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
-def selections(searches: Mapping[str, Array], nodes: int | None = None, *, rare: bool = False) -> dict[str, Selection]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Round:
+    """The finals of one method among the settings of a fit: ``means [n]``, NaN for who is not in them.
+
+    ``count`` are let in; ``ratio``: L / K, further splits for each of the first.
+    """
+
+    means: Array
+    count: int
+    ratio: float
+
+
+FinalScores = Mapping[str, Mapping[int, Array]]  # by method and number of the trial: its scores [L]
+
+
+def selections(
+    searches: Mapping[str, Array], nodes: int | None = None, *, finals: FinalScores | None = None, rare: bool = False
+) -> dict[str, Selection]:
     """What the choice of settings does, for each of ``searches``: validation scores ``[I, K]``, NaN for a failed trial.
 
     All have the same trials and splits; references that are tuned by a search of their own belong to them. A trial that
     failed on any split is never chosen. With K = 1 there is nothing to estimate σ from: then it is the binomial error
     of ``nodes`` validation nodes at the best score, which is too large rather than too small, for the luck of nodes
-    that all settings share is part of it. ``rare``: so many truths are drawn that rare choices are seen, each with a σ
-    that is as uncertain as its degrees of freedom leave it.
+    that all settings share is part of it. ``finals``: the scores of each method's best trials on further splits.
+    ``rare``: so many truths are drawn that rare choices are seen, each with a σ that is as uncertain as its degrees of
+    freedom leave it.
 
     One clear winner leaves no luck; neither do settings that are equally good, as far as the searches can tell:
 
@@ -87,7 +112,23 @@ def selections(searches: Mapping[str, Array], nodes: int | None = None, *, rare:
     """
     fit = fitted(searches, nodes)
     draws = MANY if rare else DRAWS
-    return {method: selection(fit, place, draws, uncertain=rare) for place, method in enumerate(searches)}
+    splits = next(iter(searches.values())).shape[1]
+    rounds = {} if finals is None else {name: _round(fit, scores, splits) for name, scores in finals.items()}
+    return {
+        method: selection(fit, place, draws, uncertain=rare, final=rounds.get(method))
+        for place, method in enumerate(searches)
+    }
+
+
+def _round(fit: Fitted, scores: Mapping[int, Array], splits: int) -> Round | None:
+    """The finals of one method; who failed there, or is so far down that nobody would choose it, is not in them."""
+    means = np.full(len(fit.places), np.nan)
+    for column, place in enumerate(fit.places):
+        means[column] = scores[int(place)].mean() if int(place) in scores else np.nan
+    further = {len(each) for each in scores.values()}
+    if len(further) != 1 or np.isfinite(means).sum() < 2:
+        return None
+    return Round(means=means, count=len(scores), ratio=further.pop() / splits)
 
 
 def between(one: Selection, other: Selection) -> Array:
@@ -110,7 +151,8 @@ def fitted(searches: Mapping[str, Array], nodes: int | None = None) -> Fitted:
 def fitted_means(means: Array, noise: float, freedom: int) -> Fitted:
     """The same from mean scores ``[M, I]`` of known noise."""
     gap = np.nanmax(means, axis=1, keepdims=True) - means
-    kept = means[:, (np.nan_to_num(gap, nan=np.inf) <= REACH * noise).any(axis=0)]
+    within = (np.nan_to_num(gap, nan=np.inf) <= REACH * noise).any(axis=0)
+    kept = means[:, within]
     known = ~np.isnan(kept)
     kept = kept - np.nanmean(kept, axis=1, keepdims=True)
     count = known.sum(axis=0)
@@ -126,6 +168,7 @@ def fitted_means(means: Array, noise: float, freedom: int) -> Fitted:
         own=between_methods / total if total > 0 else 0.0,
         noise=noise,
         freedom=freedom,
+        places=np.flatnonzero(within),
     )
 
 
@@ -139,13 +182,47 @@ def truths(fit: Fitted, place: int, draws: int = DRAWS) -> Array:
     return drawn
 
 
-def selection(fit: Fitted, place: int, draws: int = DRAWS, *, uncertain: bool = False) -> Selection:
+def selection(
+    fit: Fitted, place: int, draws: int = DRAWS, *, uncertain: bool = False, final: Round | None = None
+) -> Selection:
     """The choice of method number ``place``; ``uncertain``: σ² is freedom · σ² / χ², drawn anew for each truth."""
     drawn = truths(fit, place, draws)
     _, _, *two = _normals(draws, len(fit.common))
-    errors = fit.noise * _errors(draws, fit.freedom) if uncertain else fit.noise
-    first, second = (drawn[np.arange(draws), (drawn + errors * noise).argmax(axis=1)] for noise in two)
+    errors = fit.noise * _errors(draws, fit.freedom) if uncertain else np.full((draws, 1), fit.noise)
+    if final is not None:
+        drawn = _after(drawn, final, fit.noise)
+    further = [None, None] if final is None else _further_normals(draws, len(fit.common))[1:]
+    first, second = (
+        drawn[np.arange(draws), _choice(drawn, errors * noise, final, None if more is None else errors * more)]
+        for noise, more in zip(two, further, strict=True)
+    )
     return Selection(shifts=first - second, noise=fit.noise)
+
+
+def _after(drawn: Array, final: Round, noise: float) -> Array:
+    """Draws ``[B, n]`` of the qualities after the finals, whose mean scores have the standard error noise / √ratio."""
+    inside = np.isfinite(final.means) & np.isfinite(drawn[0])
+    before, error = drawn[:, inside], noise / np.sqrt(final.ratio)
+    variance = before.var(axis=0)
+    weight = variance / (variance + error**2) if error > 0 else np.ones_like(variance)
+    seen = before + error * _further_normals(*drawn.shape)[0][:, inside]
+    wanted = final.means[inside] - final.means[inside].mean()
+    found: Array = drawn.copy()
+    found[:, inside] = before + weight * (wanted - (seen - seen.mean(axis=1, keepdims=True)))
+    return found
+
+
+def _choice(drawn: Array, first: Array, final: Round | None, further: Array | None) -> Places:
+    """The setting ``[B]`` that is best by scores with noise ``first``; of the best of them, by those of finals, too."""
+    scores: Array = drawn + first
+    if final is None or further is None:
+        return cast("Places", scores.argmax(axis=1))
+    if final.count < scores.shape[1]:
+        bound = np.partition(scores, -final.count, axis=1)[:, [-final.count]]
+        scores = np.where(scores >= bound, scores, -np.inf)
+    later = drawn + further / np.sqrt(final.ratio)
+    together: Array = np.where(np.isfinite(scores), scores + final.ratio * later, -np.inf)
+    return cast("Places", together.argmax(axis=1))
 
 
 def noise(scores: Array, nodes: int | None = None) -> tuple[float, int]:
@@ -194,6 +271,12 @@ def _checked(searches: Mapping[str, Array]) -> Array:
 def _errors(draws: int, freedom: int) -> Array:
     """What σ may be beside its estimate from ``freedom`` degrees of freedom, ``[B, 1]``, always the same."""
     return np.sqrt(freedom / np.random.default_rng(1).chisquare(freedom, (draws, 1)))
+
+
+@lru_cache(maxsize=64)
+def _further_normals(draws: int, settings: int) -> Array:
+    """Fixed normal numbers ``[3, B, n]`` of the finals: of what was seen there, and of two more choices."""
+    return np.random.default_rng(2).standard_normal((3, draws, settings))
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,9 @@
 Split numbers 0 … K − 1 serve the choice: 0 is the dataset's own split, the others are drawn in the same way. Numbers
 from K on serve the judgement. Their test nodes come, where there are enough of them, from the nodes that no choosing
 split used to train or to validate; else from those that none used to validate; else from all.
+
+Numbers from :data:`FURTHER` on serve the choice, too, between the few best settings. They train and validate on nodes
+that the first K used for that, so however many there are, no judged test node has a larger part in the choice.
 """
 
 from __future__ import annotations
@@ -25,9 +28,11 @@ from tadropedge.data.splits import (
     drawn_around,
     shuffled_labels,
     split_seeds,
+    training_first,
 )
 
 Mask = npt.NDArray[np.bool_]
+FURTHER = 2**20  # the number of the first further choosing split: nobody judges on as many splits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +95,26 @@ class Choosing:
         if number == 0:
             return self.own
         seed, test_seed = split_seeds(way.seed, number)
+        if number >= FURTHER:
+            return self._further(way, seed, test_seed)
         if number < self.count:
             return way.split(self.labels, seed)
         nodes = _drawn(self.labels, self._pool[1], way.least, way.num_test, test_seed)
         return drawn_around(way, torch.from_numpy(np.sort(nodes)), self.labels, seed)
+
+    def _further(self, way: PerClass | OfSizes, seed: int, val_seed: int) -> Split:
+        """A split whose validation nodes, and training nodes where possible, are those of the first choosing splits."""
+        what, (trained, validated) = self._pool[0], self._used
+        if what == "validation":  # judged test nodes are any nodes
+            return way.split(self.labels, seed)
+        ours = trained | validated if what == "nothing" else np.ones_like(trained)
+        labels = self.labels.masked_fill(torch.from_numpy(~ours), -1)
+        val = torch.from_numpy(np.sort(_drawn(labels, validated, way.least, way.num_val, val_seed)))
+        train, rest = training_first(way, labels.index_fill(0, val, -1), seed)
+        if not len(rest):  # nobody looks at the test nodes of a choosing split
+            rest = np.setdiff1d(self.own.test.cpu().numpy(), train)
+        first, last = (torch.from_numpy(np.sort(part)) for part in (train, rest[: way.num_test]))
+        return Split(first, val, last)
 
     @property
     def choosing(self) -> int:
@@ -120,7 +141,7 @@ class Choosing:
 
     def _place(self, number: int, splits: int) -> int:
         """Which of the file's splits a number stands for: the first ones choose, the others judge in turn."""
-        if number < self.count:
+        if number < self.count or number >= FURTHER:
             return number % self.choosing
         return self.choosing + (number - self.count) % (splits - self.choosing)
 

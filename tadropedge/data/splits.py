@@ -359,11 +359,14 @@ def made_by(way: Drawn, split: Split, num_classes: int) -> bool:
 
 def drawn_around(way: PerClass | OfSizes, test: Tensor, labels: Tensor, seed: int) -> Split:
     """A split whose test nodes are given: training and validation nodes are drawn from the others."""
-    others = labels.index_fill(0, test, -1)
-    if isinstance(way, PerClass):
-        front, rest = _balanced(others, way.per_class, seed)
-        order, train = np.concatenate((front, rest)), len(front)
-    else:
-        order, train = _covering(others, way.train, seed), way.train
-    first, second = (torch.from_numpy(np.sort(part)) for part in np.split(order[: train + way.num_val], [train]))
+    train, rest = training_first(way, labels.index_fill(0, test, -1), seed)
+    first, second = (torch.from_numpy(np.sort(part)) for part in (train, rest[: way.num_val]))
     return Split(first, second, test)
+
+
+def training_first(way: PerClass | OfSizes, labels: Tensor, seed: int) -> tuple[Indices, Indices]:
+    """Training nodes, drawn from all that have a label, and the others in random order."""
+    if isinstance(way, PerClass):
+        return _balanced(labels, way.per_class, seed)
+    order = _covering(labels, way.train, seed)
+    return order[: way.train], order[way.train :]

@@ -59,7 +59,8 @@ class Regime:
 
     ``labels`` per class, or ``"full"``; ``keep_ratio``: the share of the edges that every method keeps, None: each
     tunes its own; ``add_edges``: random edges, as a share of the graph's own; ``hide_features``: the share of the nodes
-    without features. ``trials`` are searched on each of ``choose_splits`` splits, the choice is judged on ``seeds``.
+    without features. ``trials`` are searched on each of ``choose_splits`` splits, the best ``finalists`` of them on
+    ``final_splits`` further ones (0: there are no finals), and the choice is judged on ``seeds``.
 
     >>> Regime(labels=0)
     Traceback (most recent call last):
@@ -77,6 +78,8 @@ class Regime:
     hide_features: Share = 0.0
     trials: int = 16
     choose_splits: int = 2
+    finalists: int = 0
+    final_splits: int = 0
     seeds: int = 50
 
     def __post_init__(self) -> None:
@@ -88,6 +91,9 @@ class Regime:
         for name in COUNTS:
             check_integer(name, getattr(self, name), least=1)
         check_integer("seeds", self.seeds, least=2)  # one alone has no interval
+        if self.finalists or self.final_splits:
+            check_integer("finalists", self.finalists, least=2)
+            check_integer("final_splits", self.final_splits, least=1)
         check_number("add_edges", self.add_edges, low=0)
 
 

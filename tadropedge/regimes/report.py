@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tadropedge.atomic import write_atomic
 from tadropedge.publish.page import render, run_lines, script
 from tadropedge.publish.tables import Table, csv_bytes, markdown
-from tadropedge.publish.wording import NOTHING, counted, percent, plus_minus, points, shown
+from tadropedge.publish.wording import NOTHING, counted, percent, plus_minus, points, shown, span
 from tadropedge.regimes.across import Across, across, means_table, methods_table
 from tadropedge.regimes.figures import heat_map
 from tadropedge.regimes.goals import told_goals, width_words
@@ -255,21 +255,29 @@ def anchor(kind: str, value: object) -> str:
 def protocol_words(found: RegimeMap) -> str:
     """How every cell was tuned and judged."""
     cells = found.cells
-    spans = {name: {getattr(cell, name) for cell in cells} for name in ("trials", "choose_splits", "seeds")}
+    names = ("trials", "choose_splits", "seeds", "finalists", "final_splits")
+    spans = {name: {getattr(cell, name) for cell in cells} for name in names}
     tests = sum(len(row.tests) for row in found.rows)
     if not cells:
         return ""
     return (
         f"Every method and reference was tuned for itself with {counted(spans['trials'], 'trial')} on "
-        f"{counted(spans['choose_splits'], 'split')} of its cell; validation chose. What was chosen was then trained "
-        f"on {counted(spans['seeds'], 'fresh split')}, the same for all, so differences are paired, with 95 % "
-        "intervals that include the luck of choosing settings. Better and worse are decided by the false discovery "
-        f"rate over all {tests:,} tests of the map (Benjamini and Hochberg, 5 %): of what is called so, one in twenty "
-        "may be neither. An interval stands for itself and is not corrected. One condition at a time is changed from "
-        "the base setting. The best method of a cell has the largest mean of those that are surely better than not "
-        "dropping: the largest of several gains is, on average, larger than its method would show on new data. All "
-        "numbers of cells speak of these graphs under new seeds and splits, not of other graphs."
+        f"{counted(spans['choose_splits'], 'split')} of its cell{_finals(spans)}; validation chose. What was chosen "
+        f"was then trained on {counted(spans['seeds'], 'fresh split')}, the same for all, so differences are paired, "
+        "with 95 % intervals that include the luck of choosing settings. Better and worse are decided by the false "
+        f"discovery rate over all {tests:,} tests of the map (Benjamini and Hochberg, 5 %): of what is called so, one "
+        "in twenty may be neither. An interval stands for itself and is not corrected. One condition at a time is "
+        "changed from the base setting. The best method of a cell has the largest mean of those that are surely better "
+        "than not dropping: the largest of several gains is, on average, larger than its method would show on new "
+        "data. All numbers of cells speak of these graphs under new seeds and splits, not of other graphs."
     )
+
+
+def _finals(spans: Mapping[str, set[int]]) -> str:
+    """How many of the trials were tried further."""
+    if spans["finalists"] == {0}:
+        return ""
+    return f", its best {span(spans['finalists'] - {0})} on {span(spans['final_splits'] - {0})} more"
 
 
 def trials_words(found: RegimeMap) -> str:

@@ -36,7 +36,8 @@ class MapCell:
     """A dataset under one condition: ``kind`` is one of ``KINDS``, ``value`` what was changed to (None: nothing).
 
     ``data`` describes the graph as the methods see it, with edges that were added. ``trials`` were searched on each of
-    ``choose_splits`` splits for every method and reference, and the choice was judged on ``seeds`` fresh splits.
+    ``choose_splits`` splits for every method and reference, the best ``finalists`` of them on ``final_splits`` more,
+    and the choice was judged on ``seeds`` fresh splits.
 
     >>> from tadropedge.data import load_karate
     >>> from tadropedge.comparison.card import data_card
@@ -57,6 +58,8 @@ class MapCell:
     trials: Count
     choose_splits: Count
     seeds: Count
+    finalists: Count = 0
+    final_splits: Count = 0
 
     @property
     def key(self) -> str:

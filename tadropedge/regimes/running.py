@@ -29,7 +29,7 @@ from tadropedge.regimes.results import MapCell, RegimeMap
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.search.entrants import BACKBONE
-from tadropedge.search.fair import Report, Tournament, count_trainings
+from tadropedge.search.fair import Finals, Report, Tournament, count_trainings
 from tadropedge.search.space import Space
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory, laboratory_for
@@ -41,8 +41,9 @@ BUDGET_STEP = 0.05  # DropEdge is matched at the nearest of these shares, so tha
 STUDIES = (
     "The trainings of a dataset are Optuna studies in studies/DATASET.journal, which optuna-dashboard opens. The name "
     "of a study begins with dataset, labels, width, epochs, evaluations, choosing splits, network, depth. Then comes "
-    "search/METHOD for the search (with /split-K for further choosing splits), budget/METHOD-SHARE for one at a "
-    "budget, or judged/…/trial-N for what was retrained on fresh splits, where N is the chosen trial."
+    "search/METHOD for the search (with /split-K for further choosing splits; those of finals have large numbers), "
+    "budget/METHOD-SHARE for one at a budget, or judged/…/trial-N for what was retrained on fresh splits, where N is "
+    "the chosen trial."
 )
 Seconds = dict[str, dict[str, float]]  # of an epoch, by cell and method
 
@@ -80,7 +81,12 @@ def planned_trainings(cell: Planned) -> int:
     """How many trainings a cell takes at most."""
     regime = cell.regime
     sizes = (regime.trials, regime.seeds, regime.choose_splits)
-    return count_trainings(cell.methods, *sizes, keep_ratio=regime.keep_ratio)
+    return count_trainings(cell.methods, *sizes, keep_ratio=regime.keep_ratio, finals=finals_of(regime))
+
+
+def finals_of(regime: Regime) -> Finals | None:
+    """The finals of a regime, where it has any."""
+    return Finals(regime.finalists, regime.final_splits) if regime.finalists else None
 
 
 class _Laboratories:
@@ -144,6 +150,7 @@ class _Laboratories:
             space=narrowed(space_of(laboratory), self.space),
             keep_ratio=regime.keep_ratio,
             budget_step=BUDGET_STEP,
+            finals=finals_of(regime),
             curves=False,
             lenient=True,
         )
@@ -179,12 +186,13 @@ def _played(laboratories: _Laboratories, cell: Planned, run: MapRun, words: str)
         found = trained(laboratory, plan, run.out / "studies" / f"{cell.dataset}.journal", report)
         seconds = _seconds(laboratory, found, cell, run) if cell.kind == TIMED else {}
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
-    validated = laboratory.dataset.split.sizes[1]
+    finals = {name: tuned.final_scores for name, tuned in found.tuned.items() if tuned.finals}
+    chosen = partial(selections, searches, laboratory.dataset.split.sizes[1], finals=finals or None)
     return Played(
         cell=_cell(cell, laboratory),
         scores={name: tuned.scores for name, tuned in found.tuned.items()},
-        selected=selections(searches, validated),
-        rare=partial(selections, searches, validated, rare=True),
+        selected=chosen(),
+        rare=partial(chosen, rare=True),
         against=found.against,
         told={method: _told(laboratory, found, method, seconds) for method in found.against},
         least_share=found.out_of_reach,
@@ -206,7 +214,7 @@ def _told(laboratory: Laboratory, found: Tournament, method: str, seconds: Mappi
 
 def _cell(cell: Planned, laboratory: Laboratory) -> MapCell:
     regime = cell.regime
-    names = ("backbone", "layers", "hidden", "epochs", "trials", "choose_splits", "seeds")
+    names = ("backbone", "layers", "hidden", "epochs", "trials", "choose_splits", "finalists", "final_splits", "seeds")
     card = replace(data_card(laboratory.dataset, laboratory.measure), name=cell.dataset)
     how = {name: getattr(regime, name) for name in names}
     return MapCell(dataset=cell.dataset, kind=cell.kind, value=cell.value, data=card, **how)

@@ -70,19 +70,21 @@ def run_searches(
     seed: int,
     storage: Storage,
     *,
-    splits: int = 1,
+    splits: Sequence[int] = (0,),
+    only: Mapping[str, Sequence[int]] | None = None,
     name: str = "search",
     settings: Mapping[str, object] | None = None,
     batch: int = BATCH,
     progress: Progress | None = None,
 ) -> list[Table]:
-    """The same for ``entrants``, by their names, on each of the splits 0 … ``splits`` − 1: one table for each split.
+    """The same for ``entrants``, by their names, on each of the ``splits``: one table for each split.
 
-    The study of an entrant on split 0 is called ``NAME/PLACE``, on split k ``NAME/PLACE/split-k``.
+    The study of an entrant on split 0 is called ``NAME/PLACE``, on split k ``NAME/PLACE/split-k``. ``only``: those of
+    the trials that are run, by the names of entrants.
     """
-    trials, seed, splits = check_integer("trials", trials, 1), check_seed(seed), check_integer("splits", splits, 1)
+    trials, seed = check_integer("trials", trials, 1), check_seed(seed)
     check_work(train, space, name, settings, batch, progress)
-    check_jobs(trials * splits * len(entrants))
+    check_jobs(trials * len(splits) * len(entrants))
     with opened(storage) as base:
 
         def ledger(entrant: Entrant, split: int) -> Ledger:
@@ -90,17 +92,19 @@ def run_searches(
             fingerprint = {"seed": seed, **(settings or {}), **entrant.settings}
             return Ledger(base, place, entrant.method, entrant.space(space), fingerprint)
 
-        ledgers = {(entrant, split): ledger(entrant, split) for split in range(splits) for entrant in entrants}
+        ledgers = {(entrant, split): ledger(entrant, split) for split in splits for entrant in entrants}
+        wanted = {entrant: range(trials) if only is None else only[entrant.name] for entrant in entrants}
         # Index by index, so that an interrupted search has tried the same settings everywhere.
         jobs = [
             Job(one, i, entrant.trial(one.space, seed, i, split))
             for i in range(trials)
             for (entrant, split), one in ledgers.items()
+            if i in wanted[entrant]
         ]
         run_jobs(train, jobs, batch=batch, progress=progress)
     return [
-        {entrant.name: [ledgers[entrant, split].finished[i] for i in range(trials)] for entrant in entrants}
-        for split in range(splits)
+        {entrant.name: [ledgers[entrant, split].finished[i] for i in wanted[entrant]] for entrant in entrants}
+        for split in splits
     ]
 
 

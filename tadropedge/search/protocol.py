@@ -85,11 +85,18 @@ def choose(table: Table, *more: Table) -> dict[str, Finished]:
 
 def best(searched: Sequence[Sequence[Finished]], name: str) -> Finished:
     """The first split's row of the trial that is best over all of ``searched [K][trials]``, as in :func:`choose`."""
+    return _first(name, searched, _by_validation)
 
-    def order(same: Sequence[Finished]) -> tuple[float, ...]:
-        return -_mean(row.val_score for row in same), _mean(row.val_loss for row in same), same[0].index
 
-    return _first(name, searched, order)
+def foremost(searched: Sequence[Sequence[Finished]], count: int) -> list[int]:
+    """The numbers of the ``count`` best trials over all of ``searched [K][trials]``, best first."""
+    finite = [same for same in zip(*searched, strict=True) if not any(row.failed for row in same)]
+    return [same[0].index for same in sorted(finite, key=_by_validation)[:count]]
+
+
+def _by_validation(same: Sequence[Finished]) -> tuple[float, ...]:
+    """The order of trials: best mean validation score, then lowest validation loss, then the first."""
+    return -_mean(row.val_score for row in same), _mean(row.val_loss for row in same), same[0].index
 
 
 def honest(
