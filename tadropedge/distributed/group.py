@@ -1,0 +1,187 @@
+"""The processes that train one model together, and what they say to each other.
+
+Everything that is sent goes through here: sums over all, rows for each other process, one value from the first to all.
+A process that is gone, or that does not answer in time, becomes one :class:`LostError` wherever the others notice it.
+A group of one sends nothing and needs no process group of torch.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from tadropedge.errors import TadropedgeError
+
+LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun tells every process
+FIRST_ENDED, READY = "tadropedge/ended", "tadropedge/ready"
+PIECE = 2**28  # bytes of a message: larger ones are sent in pieces
+LOOK = 0.05  # seconds from one look at the store to the next
+
+
+class LostError(TadropedgeError):
+    """Another process of the training is gone, or did not answer in time."""
+
+
+class SpreadError(TadropedgeError):
+    """What one process of several has to say: it is printed by whichever of them says it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """This process among ``size`` of them, and the device on which it computes."""
+
+    rank: int = 0
+    size: int = 1
+    device: torch.device = torch.device("cpu")
+
+    def all_sum_(self, x: Tensor) -> Tensor:
+        """``x`` becomes the sum of the x of all processes, the same bits in each."""
+        if self.size > 1:
+            with answered():
+                dist.all_reduce(x)
+        return x
+
+    def to_all(self, rows: Tensor, received: Tensor, sent_rows: Sequence[int], received_rows: Sequence[int]) -> Tensor:
+        """Send ``sent_rows[r]`` of ``rows``, in order, to each process r, and fill ``received`` in the same way."""
+        with answered():
+            dist.all_to_all_single(received, rows, list(received_rows), list(sent_rows))
+        return received
+
+    def gathered(self, rows: Tensor, counts: Sequence[int]) -> Tensor:
+        """The rows of all processes, of which process r has ``counts[r]``, one after the other."""
+        if self.size == 1:
+            return rows
+        wide = max(counts)
+        mine = rows.new_zeros((wide, *rows.shape[1:]))
+        mine[: len(rows)] = rows
+        all_rows = rows.new_empty((self.size * wide, *rows.shape[1:]))
+        with answered():
+            dist.all_gather_into_tensor(all_rows, mine)
+        return torch.cat([all_rows[r * wide : r * wide + count] for r, count in enumerate(counts)])
+
+    def from_first(self, value: Any) -> Any:
+        """The value that the first process holds, in all of them; for what is small."""
+        if self.size == 1:
+            return value
+        packed = _bytes_of(pickle.dumps(value)) if self.rank == 0 else torch.empty(0, dtype=torch.uint8)
+        length = torch.tensor([len(packed)])
+        with answered():
+            dist.broadcast(length, 0)
+            if self.rank:
+                packed = torch.empty(int(length), dtype=torch.uint8)
+            for piece in packed.split(PIECE):
+                dist.broadcast(piece, 0)
+        return pickle.loads(packed.numpy().tobytes())  # from a process of this very training
+
+    def deal(self, tensors: Mapping[str, Tensor], to: int) -> None:
+        """Send tensors by name to one other process."""
+        stream = io.BytesIO()
+        torch.save(dict(tensors), stream)
+        packed = _bytes_of(stream.getbuffer())
+        with answered():
+            dist.send(torch.tensor([len(packed)]), to)
+            for piece in packed.split(PIECE):
+                dist.send(piece, to)
+
+    def dealt(self) -> dict[str, Tensor]:
+        """What the first process sent to this one."""
+        length = torch.tensor([0])
+        with answered():
+            dist.recv(length, 0)
+            packed = torch.empty(int(length), dtype=torch.uint8)
+            for piece in packed.split(PIECE):
+                dist.recv(piece, 0)
+        found: dict[str, Tensor] = torch.load(io.BytesIO(packed.numpy().data), weights_only=True)
+        return found
+
+    def after_first(self, work: Callable[[], Any]) -> Any:
+        """What ``work`` returns in the first process, None elsewhere; the others wait for it, however long it takes.
+
+        They look into the store now and then instead of waiting in a message, which would end with a timeout.
+        """
+        if self.rank == 0:
+            found = work()
+            if self.size > 1:
+                _store().set(READY, "1")
+            return found
+        while True:
+            with answered():
+                if _store().check([READY]):
+                    return None
+            time.sleep(LOOK)
+
+
+def launched() -> bool:
+    """Whether this process was started by ``torchrun``, or by something that says the same.
+
+    >>> launched()
+    False
+    """
+    return all(name in os.environ for name in LAUNCHED)
+
+
+@contextmanager
+def joined(device: str, seconds: float) -> Iterator[Group]:
+    """The group of all processes that ``torchrun`` started; one that is silent for so many ``seconds`` is lost.
+
+    NCCL carries what lies on GPUs, gloo what lies in main memory.
+    """
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    place = int(os.environ.get("LOCAL_RANK", rank))
+    if device == "cuda":
+        if place >= (count := torch.cuda.device_count()):
+            raise SpreadError(
+                f"process {place} of this machine has no GPU of its own: there are {count}, so --nproc-per-node may be "
+                f"at most {count} (or take --device cpu)"
+            )
+        torch.cuda.set_device(place)
+    where = torch.device("cuda", place) if device == "cuda" else torch.device("cpu")
+    backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+    with answered():
+        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
+    try:
+        yield Group(rank, size, where)
+    finally:
+        dist.destroy_process_group()
+
+
+def first_to_end() -> bool:
+    """Whether this process is the first of its group to say why the training ends; the others keep silent."""
+    try:
+        return int(_store().add(FIRST_ENDED, 1)) == 1
+    except Exception:  # the store went with the process that held it: rather twice than never
+        return True
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """Turn what torch says of a connection that broke, in whatever words, into one line."""
+    try:
+        yield
+    except RuntimeError as error:  # torch's own, DistBackendError and DistStoreError among them
+        raise LostError(f"another process of this training is gone or does not answer ({_reason(error)})") from None
+
+
+def _reason(error: RuntimeError) -> str:
+    """The last sentence of what torch says, without the places in its source."""
+    words = str(error).strip().splitlines()
+    return (words[0].rpartition("] ")[2] or "no reason given")[:120].strip(" .") if words else "no reason given"
+
+
+def _bytes_of(buffer: Any) -> Tensor:
+    return torch.frombuffer(bytearray(buffer), dtype=torch.uint8)
+
+
+def _store() -> Any:
+    return dist.distributed_c10d._get_default_store()
