@@ -91,21 +91,17 @@ def _metis(graph: Graph, parts: int, seed: int) -> Tensor:
     pairs = torch.cat((graph.pairs, graph.pairs.flip(0)), dim=1)
     order = pairs[0].argsort(stable=True)
     starts = torch.nn.functional.pad(torch.bincount(pairs[0], minlength=graph.num_nodes).cumsum(0), (1, 0))
+    adjacency = pymetis.CSRAdjacency(starts.numpy(), pairs[1][order].numpy())
     options = pymetis.Options(seed=seed % 2**31)
-    _, found = pymetis.part_graph(
-        parts,
-        xadj=starts.numpy(),
-        adjncy=pairs[1][order].numpy(),
-        vweights=work_of(graph).numpy(),
-        options=options,
-    )
+    _, found = pymetis.part_graph(parts, adjacency, vweights=work_of(graph).numpy(), options=options)
     return torch.tensor(found, dtype=torch.int64)
 
 
 def _multilevel(graph: Graph, parts: int, seed: int) -> Tensor:
     """Coarsen, partition the smallest graph, and improve on every level of the way back."""
-    pairs, n = graph.pairs, graph.num_nodes
-    row, col = torch.cat((pairs, pairs.flip(0)), dim=1)[:, torch.cat((pairs, pairs.flip(0)), dim=1)[0].argsort(stable=True)]
+    pairs = graph.pairs
+    both = torch.cat((pairs, pairs.flip(0)), dim=1)
+    row, col = both[:, both[0].argsort(stable=True)]
     # The weight of an edge counts how many it stands for: what is cut is edges, whatever they weigh in the graph.
     level = _Level(row, col, torch.ones(len(row), dtype=torch.float64), work_of(graph).to(torch.float64))
     levels, parents = [level], []
