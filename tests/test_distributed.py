@@ -80,7 +80,9 @@ class TestOutcomes:
             ("sage", Trial("dropedge:unbiased"), {"kind": "weighted"}),
             ("gcn", Trial("dropedge"), {"kind": "sparse"}),
         ],
-        ids=lambda one: None if isinstance(one, str) else "-".join(str(one.method if hasattr(one, "method") else one).split()),
+        ids=lambda one: (
+            None if isinstance(one, str) else "-".join(str(one.method if hasattr(one, "method") else one).split())
+        ),
     )
     def test_options_are_those_of_one_process(self, crew, backbone, trial, settings):
         answers = crew.do(spread.outcome_job, backbone, trial, "random", False, settings)
@@ -102,7 +104,9 @@ class TestOutcomes:
 
 
 class TestMasks:
-    @pytest.mark.parametrize(("method", "per_layer"), [("dropedge", False), ("cdf:unbiased", True), ("cdf:nested", False)])
+    @pytest.mark.parametrize(
+        ("method", "per_layer"), [("dropedge", False), ("cdf:unbiased", True), ("cdf:nested", False)]
+    )
     def test_every_process_keeps_what_one_would(self, crew, method, per_layer):
         laboratory = spread.laboratory("gcn", per_layer=per_layer)
         whole = prepare(laboratory, Trial(method, seed=5), 1, "random", Keeping())[1]
@@ -116,7 +120,7 @@ class TestMasks:
                     for mine, all_pairs in zip(found, expected, strict=True):
                         np.testing.assert_array_equal(mine, all_pairs[numbers])
                 for other_numbers, other_masks in answers:  # of a shared pair, both say the same
-                    both, mine, theirs = np.intersect1d(numbers, other_numbers, return_indices=True)
+                    _, mine, theirs = np.intersect1d(numbers, other_numbers, return_indices=True)
                     for here, there in zip(found, other_masks[epoch], strict=True):
                         np.testing.assert_array_equal(here[mine], there[theirs])
         assert set(seen) == {1, 2}  # a pair is held by the processes of its ends

@@ -87,9 +87,9 @@ class Exchange:
         return out.index_copy_(1, lists.fill, received.transpose(0, 1))
 
     def returned(self, gradient: Tensor) -> Tensor:
-        """The transpose of :meth:`fetched`: ``[T, n, F]`` from ``[T, n + h, F]``, what came back added process by process.
+        """The transpose of :meth:`fetched`: ``[T, n, F]`` from ``[T, n + h, F]``.
 
-        In each of them every row stands once, so that no sum depends on the order of additions.
+        What comes back is added process by process, in each of which a row stands once: the order of sums is fixed.
         """
         trials, _, width = gradient.shape
         lists = self.lists

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,29 +22,22 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError
+from tadropedge.distributed.launch import end_after_first
+from tadropedge.errors import LostError, SpreadError, TadropedgeError
 
-LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun tells every process
 FIRST_ENDED, READY = "tadropedge/ended", "tadropedge/ready"
+CPU = torch.device("cpu")
 PIECE = 2**28  # bytes of a message: larger ones are sent in pieces
 LOOK = 0.05  # seconds from one look at the store to the next
 
 
-class LostError(TadropedgeError):
-    """Another process of the training is gone, or did not answer in time."""
-
-
-class SpreadError(TadropedgeError):
-    """What one process of several has to say: it is printed by whichever of them says it."""
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
-    """This process among ``size`` of them, and the device on which it computes."""
+    """Process ``rank`` among ``size`` of them, and the device on which it computes."""
 
     rank: int = 0
     size: int = 1
-    device: torch.device = torch.device("cpu")
+    device: torch.device = CPU
 
     def all_sum_(self, x: Tensor) -> Tensor:
         """``x`` becomes the sum of the x of all processes, the same bits in each."""
@@ -110,25 +104,23 @@ class Group:
 
         They look into the store now and then instead of waiting in a message, which would end with a timeout.
         """
+        if self.size == 1:
+            return work()
         if self.rank == 0:
-            found = work()
-            if self.size > 1:
-                _store().set(READY, "1")
+            found, word = None, "failed"
+            try:
+                found, word = work(), "done"
+            finally:
+                _store().set(READY, word)
             return found
         while True:
             with answered():
                 if _store().check([READY]):
-                    return None
+                    break
             time.sleep(LOOK)
-
-
-def launched() -> bool:
-    """Whether this process was started by ``torchrun``, or by something that says the same.
-
-    >>> launched()
-    False
-    """
-    return all(name in os.environ for name in LAUNCHED)
+        if _store().get(READY) == b"failed":  # it says why
+            end_after_first()
+        return None
 
 
 @contextmanager
@@ -156,8 +148,29 @@ def joined(device: str, seconds: float) -> Iterator[Group]:
         dist.destroy_process_group()
 
 
-def first_to_end() -> bool:
-    """Whether this process is the first of its group to say why the training ends; the others keep silent."""
+@contextmanager
+def one_voice(kept: Callable[[], str]) -> Iterator[None]:
+    """Where the training ends early, in whatever process first, that one says why in one line; the others are silent.
+
+    ``kept`` says what is kept, and how to go on.
+    """
+    try:
+        yield
+    except (LostError, KeyboardInterrupt) as error:
+        why = str(error) if isinstance(error, LostError) else "this training was stopped"
+        if _first_to_end():
+            raise SpreadError(f"{why}; {kept()}") from None
+        raise SystemExit(1) from None
+    except TadropedgeError as error:
+        _first_to_end()
+        raise SpreadError(error) from None
+    except Exception:
+        _first_to_end()
+        raise
+
+
+def _first_to_end() -> bool:
+    """Whether no other process of the group has said yet why the training ends."""
     try:
         return int(_store().add(FIRST_ENDED, 1)) == 1
     except Exception:  # the store went with the process that held it: rather twice than never
@@ -174,9 +187,9 @@ def answered() -> Iterator[None]:
 
 
 def _reason(error: RuntimeError) -> str:
-    """The last sentence of what torch says, without the places in its source."""
-    words = str(error).strip().splitlines()
-    return (words[0].rpartition("] ")[2] or "no reason given")[:120].strip(" .") if words else "no reason given"
+    """The first sentence of what torch says, without the place in its source."""
+    first = (str(error).strip().splitlines() or ["no reason given"])[0]
+    return re.sub(r"^\[[^]]*\.\w+:\d+\]\s*", "", first).split(". ")[0][:120].strip(" .")
 
 
 def _bytes_of(buffer: Any) -> Tensor:

@@ -102,7 +102,7 @@ class SpreadOperators(Operators):
         return placed(known, *NORMALIZATIONS[normalization](kept, known))
 
     def _degrees(self, pattern: Pattern, kept: Tensor) -> Tensor:
-        """Row sums ``[..., n + h]`` of the whole graph: those of own nodes are complete here, the others are fetched."""
+        """Row sums ``[..., n + h]`` of the whole graph: own nodes have all their pairs here, the others are fetched."""
         sums = kept.new_zeros((*kept.shape[:-1], pattern.num_nodes))
         for ends in pattern.pairs:
             sums.scatter_add_(-1, ends.expand_as(kept), kept)
@@ -128,7 +128,9 @@ class SpreadOperators(Operators):
         return found
 
     def _operator(self, shift: ShiftOperator, exchange: Exchange | None = None) -> SpreadSparse:
-        places, mine = self._whole_rows if shift.pattern.num_pairs == self.graph.num_edges else self._rows(shift.pattern)
+        places, mine = (
+            self._whole_rows if shift.pattern.num_pairs == self.graph.num_edges else self._rows(shift.pattern)
+        )
         turned = None
         if not shift.symmetric:
             order = shift.pattern.places.turned[1]

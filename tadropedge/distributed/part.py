@@ -58,9 +58,7 @@ class Part:
         place = torch.empty(graph.num_nodes, dtype=torch.int64, device=graph.device)
         place[nodes] = torch.arange(len(nodes), device=graph.device)
         # Order is kept, so that pairs stay sorted and every row of the pattern is summed in the same order.
-        local = Graph(
-            place[pairs], len(nodes), None if graph.weight is None else graph.weight[numbers]
-        )
+        local = Graph(place[pairs], len(nodes), None if graph.weight is None else graph.weight[numbers])
         degrees = torch.bincount(graph.pairs.flatten(), minlength=graph.num_nodes)
         begins = (degrees + 1).cumsum(0) - degrees - 1
         return cls(
@@ -103,7 +101,7 @@ class Part:
 
     @property
     def num_own(self) -> int:
-        """n."""
+        """How many nodes are its own, n."""
         return len(self.own)
 
     @cached_property

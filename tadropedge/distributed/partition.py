@@ -151,7 +151,12 @@ class _Level:
         between = up != across
         keys, place = (up[between] * count + across[between]).unique(return_inverse=True)
         weight = torch.zeros(len(keys), dtype=torch.float64).index_add_(0, place, self.weight[between])
-        return parent, _Level(keys // count, keys % count, weight, torch.zeros(count, dtype=torch.float64).index_add_(0, parent, self.work))
+        return parent, _Level(
+            keys // count,
+            keys % count,
+            weight,
+            torch.zeros(count, dtype=torch.float64).index_add_(0, parent, self.work),
+        )
 
 
 def _grown(level: _Level, parts: int, seed: int) -> Tensor:

@@ -90,6 +90,11 @@ class Plan:
     training: str  # the fingerprint of all that decides the outcome
     checkpoint: dict[str, torch.Tensor] | None
 
+    @property
+    def epochs_done(self) -> int:
+        """How many epochs the checkpoint holds."""
+        return 0 if self.checkpoint is None else int(self.checkpoint["epoch"])
+
 
 def prepare(laboratory: Laboratory, trial: Trial, size: int, how: str, keeping: Keeping) -> tuple[Plan, Whole]:
     """What the first process does alone, on the CPU: check, score, partition, look for a checkpoint."""
@@ -140,7 +145,11 @@ def train_spread(
         restore(batch, plan.checkpoint)
 
     def reached(epoch: int) -> None:
-        if keeping.folder is not None and group.rank == 0 and (epoch % keeping.every == 0 or epoch == plan.course.epochs):
+        if (
+            keeping.folder is not None
+            and group.rank == 0
+            and (epoch % keeping.every == 0 or epoch == plan.course.epochs)
+        ):
             write_checkpoint(keeping.folder, batch, plan.training)
         if progress is not None:
             progress(epoch, plan.course.epochs)
