@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ FIRST_ENDED, READY = "tadropedge/ended", "tadropedge/ready"
 CPU = torch.device("cpu")
 PIECE = 2**28  # bytes of a message: larger ones are sent in pieces
 LOOK = 0.05  # seconds from one look at the store to the next
+_WAITS = count()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Group:
         all_rows = rows.new_empty((self.size * wide, *rows.shape[1:]))
         with answered():
             dist.all_gather_into_tensor(all_rows, mine)
-        return torch.cat([all_rows[r * wide : r * wide + count] for r, count in enumerate(counts)])
+        return torch.cat([all_rows[r * wide : r * wide + many] for r, many in enumerate(counts)])
 
     def from_first(self, value: Any) -> Any:
         """The value that the first process holds, in all of them; for what is small."""
@@ -106,19 +108,20 @@ class Group:
         """
         if self.size == 1:
             return work()
+        ready = f"{READY}/{next(_WAITS)}"  # all processes wait for the same things in the same order
         if self.rank == 0:
             found, word = None, "failed"
             try:
                 found, word = work(), "done"
             finally:
-                _store().set(READY, word)
+                _store().set(ready, word)
             return found
         while True:
             with answered():
-                if _store().check([READY]):
+                if _store().check([ready]):
                     break
             time.sleep(LOOK)
-        if _store().get(READY) == b"failed":  # it says why
+        if _store().get(ready) == b"failed":  # it says why
             end_after_first()
         return None
 
@@ -132,10 +135,10 @@ def joined(device: str, seconds: float) -> Iterator[Group]:
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     place = int(os.environ.get("LOCAL_RANK", rank))
     if device == "cuda":
-        if place >= (count := torch.cuda.device_count()):
+        if place >= (gpus := torch.cuda.device_count()):
             raise SpreadError(
-                f"process {place} of this machine has no GPU of its own: there are {count}, so --nproc-per-node may be "
-                f"at most {count} (or take --device cpu)"
+                f"process {place} of this machine has no GPU of its own: there are {gpus}, so --nproc-per-node may be "
+                f"at most {gpus} (or take --device cpu)"
             )
         torch.cuda.set_device(place)
     where = torch.device("cuda", place) if device == "cuda" else torch.device("cpu")

@@ -163,7 +163,6 @@ def _grown(level: _Level, parts: int, seed: int) -> Tensor:
     """Regions that grow one after the other, by the node with the most weight into the region, until they are full."""
     n = level.count
     owner = torch.full((n,), -1)
-    full = float(level.work.sum()) / parts
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     starts = torch.searchsorted(level.row.contiguous(), torch.arange(n + 1)).tolist()
     cols, weights, work = level.col.tolist(), level.weight.tolist(), level.work.tolist()
@@ -171,7 +170,8 @@ def _grown(level: _Level, parts: int, seed: int) -> Tensor:
     left, place = float(level.work.sum()), 0
     for part in range(parts - 1):
         full = left / (parts - part)
-        held, pull = 0.0, {}
+        held = 0.0
+        pull: dict[int, float] = {}
         while held < full:
             if not pull:
                 while place < n and not free[order[place]]:

@@ -66,7 +66,8 @@ class Dropout:
 
     def _words(self, shape: torch.Size) -> Tensor:
         """The words ``[N, F]`` that the coins of a signal ``[T, N, F]`` are made of."""
-        return pair_words(shape[1] * shape[2], self.limit.device).view(shape[1:])
+        words: Tensor = pair_words(shape[1] * shape[2], self.limit.device)
+        return words.view(shape[1:])
 
     def blocks(self, shape: torch.Size, layer: int) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
         """The places of blocks, and ``scale`` for the entries whose coin ``a · word + b`` is below the limit, else 0.
