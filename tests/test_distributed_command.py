@@ -98,19 +98,3 @@ def test_refusals_are_one_line_of_the_first_process(tmp_path):
     errors = [line for line in told.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1, told
     assert "spanning forest" in errors[0]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--partition", "metis"], "--partition belongs to a training by several processes"),
-        (["--checkpoint-every", "5"], "--checkpoint-every belongs to a training by several processes"),
-        (["--partition", "mitis"], "mitis"),
-        (["--checkpoint-every", "0"], "checkpoint"),
-    ],
-)
-def test_flags_of_several_processes_need_them(words, said):
-    command = [sys.executable, "-m", "tadropedge", "train", "karate", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 2
-    assert re.fullmatch(f"error: .*{re.escape(said)}.*\n", done.stderr)
