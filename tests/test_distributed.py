@@ -9,30 +9,39 @@ import torch
 
 from tadropedge import Graph, TadropedgeError, sample_edges
 from tadropedge.distributed.group import Group
+from tadropedge.distributed.noise import SpreadDropout
 from tadropedge.distributed.part import Part
 from tadropedge.distributed.partition import HOW, cut_of, partition, work_of
 from tadropedge.distributed.training import Keeping, check_spread, prepare, spreads, train_spread
 from tadropedge.nn import operators
 from tadropedge.registry import NETWORKS
 from tadropedge.training.config import Architecture, Trial
+from tadropedge.training.noise import Dropout
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 BACKBONES = ("gcn", "jknet", "incepgcn", "resgcn", "gcnii", "appnp", "sage", "gat", "mlp")
-WAYS = {  # of dropping: the method, and whether operators are of the kept edges alone
-    "whole": ("original", False),
-    "dropping": ("dropedge", False),
-    "unbiased": ("degree-proportional:unbiased", False),
-    "compact": ("dropedge", True),
-    "compact-unbiased": ("degree-proportional:unbiased", True),
+WAYS = {  # of dropping: by how many processes, the method, and whether operators are of the kept edges alone
+    "whole": (4, "original", False),
+    "dropping": (2, "dropedge", False),
+    "unbiased": (4, "degree-proportional:unbiased", False),
+    "compact": (4, "dropedge", True),
+    "compact-unbiased": (2, "degree-proportional:unbiased", True),
 }
 
 
-@pytest.fixture(scope="module", params=[2, 4])
-def crew(request):
-    """Some processes, with gloo between them."""
-    made = spread.Crew(request.param)
+@pytest.fixture(scope="module")
+def crews():
+    """Two processes and four, with gloo between them."""
+    made = {size: spread.Crew(size) for size in (2, 4)}
     yield made
-    made.end()
+    for one in made.values():
+        one.end()
+
+
+@pytest.fixture(params=[2, 4])
+def crew(request, crews):
+    """Each of them."""
+    return crews[request.param]
 
 
 def reference(backbone, trial, settings):
@@ -51,16 +60,18 @@ def check_same(found, expected):
 
 
 def trials():
+    """Every backbone in every way, by two processes or by four."""
     for backbone in BACKBONES:
-        for way, (method, compact) in WAYS.items():
+        for way, (size, method, compact) in WAYS.items():
             if backbone != "mlp" or way == "whole":
-                yield pytest.param(backbone, Trial(method, keep_prob=0.5, seed=3), compact, id=f"{backbone}-{way}")
+                trial = Trial(method, keep_prob=0.5, seed=3)
+                yield pytest.param(size, backbone, trial, compact, id=f"{size}-{backbone}-{way}")
 
 
 class TestOutcomes:
-    @pytest.mark.parametrize(("backbone", "trial", "compact"), list(trials()))
-    def test_curves_are_those_of_one_process(self, crew, backbone, trial, compact):
-        answers = crew.do(spread.outcome_job, backbone, trial, "multilevel", compact, {})
+    @pytest.mark.parametrize(("size", "backbone", "trial", "compact"), list(trials()))
+    def test_curves_are_those_of_one_process(self, crews, size, backbone, trial, compact):
+        answers = crews[size].do(spread.outcome_job, backbone, trial, "multilevel", compact, {})
         expected = reference(backbone, trial, {})
         for answer in answers:  # every process knows the outcome
             check_same(answer, expected)
@@ -84,23 +95,48 @@ class TestOutcomes:
             None if isinstance(one, str) else "-".join(str(one.method if hasattr(one, "method") else one).split())
         ),
     )
-    def test_options_are_those_of_one_process(self, crew, backbone, trial, settings):
-        answers = crew.do(spread.outcome_job, backbone, trial, "random", False, settings)
+    def test_options_are_those_of_one_process(self, crews, backbone, trial, settings):
+        answers = crews[2].do(spread.outcome_job, backbone, trial, "random", False, settings)
         check_same(answers[-1], reference(backbone, trial, settings))
 
     @pytest.mark.parametrize("normalization", ["first-order", "gcn-residual", "random-walk", "laplacian"])
-    def test_normalisations_are_those_of_one_process(self, crew, normalization):
+    def test_normalisations_are_those_of_one_process(self, crews, normalization):
         trial = Trial.of("dropedge", keep_prob=0.3, normalization=normalization)
         for compact in (False, True):
-            (answer, *_) = crew.do(spread.outcome_job, "gcn", trial, "multilevel", compact, {"kind": "weighted"})
+            (answer, *_) = crews[2].do(spread.outcome_job, "gcn", trial, "multilevel", compact, {"kind": "weighted"})
             check_same(answer, reference("gcn", trial, {"kind": "weighted"}))
 
     @pytest.mark.parametrize("method", ["dropedge", "cdf:unbiased"])
-    def test_one_process_needs_no_other(self, method, monkeypatch):
-        monkeypatch.setitem(operators.WORTH_COMPACTING, "cpu", 0)
-        trial, alone = Trial(method, keep_prob=0.5), Group()
+    def test_one_process_needs_no_other(self, method, monkeypatch, device):
+        monkeypatch.setitem(operators.WORTH_COMPACTING, device.type, 0)
+        trial, alone = Trial(method, keep_prob=0.5), Group(device=device)
         made = prepare(spread.laboratory("gcn"), trial, 1, "auto", Keeping())
         check_same(spread.summary(train_spread(alone, made, Keeping())), reference("gcn", trial, {}))
+
+
+class TestNoise:
+    @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+    def test_rows_have_the_coins_of_the_whole(self, device, rate):
+        rates, seeds = torch.tensor([rate, 0.5], device=device), torch.tensor([3, 4], device=device)
+        whole = Dropout(rates, seeds, torch.tensor(7, device=device))
+        rows = torch.tensor([5, 2, 30], device=device)
+        mine = SpreadDropout(whole, rows, rows + 1)
+        x, part = (torch.ones(2, count, 9, device=device) for count in (40, 3))
+        for layer in (0, 4):
+            expected = whole(x, layer)[:, rows]
+            assert torch.equal(mine(part, layer), expected)
+            assert torch.equal(mine.drop(part, layer), expected)
+            assert torch.equal(mine.rectified(part.clone(), torch.zeros(2, 9, device=device), layer), expected)
+        assert torch.equal(mine.at(seeds * 0.1)(part, 0), whole.at(seeds * 0.1)(x, 0)[:, rows + 1])
+
+    def test_gradients_are_dropped_alike(self, device):
+        whole = Dropout(
+            torch.tensor([0.5], device=device), torch.tensor([3], device=device), torch.tensor(7, device=device)
+        )
+        mine = SpreadDropout(whole, torch.arange(4, device=device), torch.arange(4, device=device))
+        x = torch.randn(1, 4, 6, device=device, requires_grad=True)
+        mine(x, 0).sum().backward()
+        assert torch.equal(x.grad, mine(torch.ones_like(x), 0))
 
 
 class TestMasks:
