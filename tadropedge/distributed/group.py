@@ -11,6 +11,7 @@ import io
 import os
 import pickle
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -143,8 +144,13 @@ def joined(device: str, seconds: float) -> Iterator[Group]:
         torch.cuda.set_device(place)
     where = torch.device("cuda", place) if device == "cuda" else torch.device("cpu")
     backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+    wait = timedelta(seconds=seconds)
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     with answered():
-        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        store, _, _ = next(dist.rendezvous("env://", rank, size, timeout=wait))
+        # What an earlier attempt of torchrun --max-restarts left in the store is not of this one.
+        store = dist.PrefixStore(f"tadropedge/{attempt}", store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
     try:
         yield Group(rank, size, where)
     finally:
@@ -160,16 +166,24 @@ def one_voice(kept: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except (LostError, KeyboardInterrupt) as error:
+        _ignore_signals()
         why = str(error) if isinstance(error, LostError) else "this training was stopped"
         if _first_to_end():
             raise SpreadError(f"{why}; {kept()}") from None
         raise SystemExit(1) from None
     except TadropedgeError as error:
+        _ignore_signals()
         _first_to_end()
         raise SpreadError(error) from None
     except Exception:
         _first_to_end()
         raise
+
+
+def _ignore_signals() -> None:
+    """It ends already: ``torchrun``, which asks all to end when one is gone, must not interrupt the words about it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _first_to_end() -> bool:
