@@ -7,6 +7,8 @@ import os
 import socket
 import traceback
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +22,7 @@ from tadropedge.distributed.group import Group, joined
 from tadropedge.distributed.part import Part
 from tadropedge.distributed.partition import partition
 from tadropedge.distributed.training import Keeping, prepare, train_spread
+from tadropedge.errors import LostError
 from tadropedge.nn import operators
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.training.laboratory import Laboratory, laboratory_for
@@ -57,6 +60,13 @@ def outcome_job(group: Group, backbone: str, trial: Trial, how: str, compact: bo
         return summary(train_spread(group, made, Keeping()))
     finally:
         operators.WORTH_COMPACTING.update(before)
+
+
+def resume_job(group: Group, trial: Trial, folder: Path) -> Any:
+    """Go on from the checkpoint in a folder."""
+    keeping = Keeping(folder=folder, every=5)
+    made = prepare(laboratory("gcn"), trial, group.size, "random", keeping) if group.rank == 0 else None
+    return summary(train_spread(group, made, keeping))
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
@@ -105,6 +115,23 @@ def exchange_job(group: Group, how: str) -> Any:
     }
 
 
+def silent_job(group: Group) -> Any:
+    """The first process waits, but not for long, for a sum that the other one never adds to; what it is told."""
+    c10d = torch.distributed.distributed_c10d
+    store = c10d._get_default_store()
+    if group.rank:
+        store.wait(["told"])
+        return None
+    c10d._set_pg_timeout(timedelta(seconds=1))
+    try:
+        group.all_sum_(torch.ones(1))
+    except LostError as error:
+        return str(error)
+    finally:
+        store.set("told", "1")
+    return None
+
+
 def _serve(rank: int, size: int, port: int, jobs: Any, answers: Any) -> None:
     torch.set_num_threads(1)
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank))
@@ -113,9 +140,9 @@ def _serve(rank: int, size: int, port: int, jobs: Any, answers: Any) -> None:
         while (job := jobs.get()) is not None:
             call, arguments = job
             try:
-                answers.put((rank, call(group, *arguments)))
+                answers.put((rank, None, call(group, *arguments)))
             except Exception:
-                answers.put((rank, traceback.format_exc()))
+                answers.put((rank, traceback.format_exc(), None))
 
 
 class Crew:
@@ -138,9 +165,11 @@ class Crew:
         """What every process answers, in order."""
         for queue in self.jobs:
             queue.put((call, arguments))
-        answers = dict(self.answers.get(timeout=SECONDS) for _ in range(self.size))
-        failed = [answer for answer in answers.values() if isinstance(answer, str)]
-        assert not failed, failed[0]
+        answers = {}
+        for _ in range(self.size):
+            rank, failure, answer = self.answers.get(timeout=SECONDS)
+            assert failure is None, failure
+            answers[rank] = answer
         return [answers[rank] for rank in range(self.size)]
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ from tadropedge.distributed.group import Group
 from tadropedge.distributed.noise import SpreadDropout
 from tadropedge.distributed.part import Part
 from tadropedge.distributed.partition import HOW, cut_of, partition, work_of
-from tadropedge.distributed.training import Keeping, check_spread, prepare, spreads, train_spread
+from tadropedge.distributed.training import Keeping, check_spread, forget, prepare, spreads, train_spread
 from tadropedge.nn import operators
 from tadropedge.registry import NETWORKS
 from tadropedge.training.config import Architecture, Trial
@@ -106,12 +106,14 @@ class TestOutcomes:
             (answer, *_) = crews[2].do(spread.outcome_job, "gcn", trial, "multilevel", compact, {"kind": "weighted"})
             check_same(answer, reference("gcn", trial, {"kind": "weighted"}))
 
-    @pytest.mark.parametrize("method", ["dropedge", "cdf:unbiased"])
-    def test_one_process_needs_no_other(self, method, monkeypatch, device):
+    @pytest.mark.parametrize("backbone", BACKBONES)
+    @pytest.mark.parametrize("method", ["original", "dropedge", "cdf:unbiased"])
+    def test_one_process_needs_no_other(self, backbone, method, monkeypatch, device):
+        method = "original" if backbone == "mlp" else method
         monkeypatch.setitem(operators.WORTH_COMPACTING, device.type, 0)
         trial, alone = Trial(method, keep_prob=0.5), Group(device=device)
-        made = prepare(spread.laboratory("gcn"), trial, 1, "auto", Keeping())
-        check_same(spread.summary(train_spread(alone, made, Keeping())), reference("gcn", trial, {}))
+        made = prepare(spread.laboratory(backbone), trial, 1, "auto", Keeping())
+        check_same(spread.summary(train_spread(alone, made, Keeping())), reference(backbone, trial, {}))
 
 
 class TestNoise:
@@ -162,6 +164,53 @@ class TestMasks:
         assert set(seen) == {1, 2}  # a pair is held by the processes of its ends
 
 
+class TestCheckpoints:
+    TRIAL = Trial.of("dropedge", keep_prob=0.5, batch_norm=True)
+
+    def interrupted(self, folder, at=13):
+        """A training of one process that ends in the middle, and where it would have ended."""
+
+        def stop(epoch, epochs):
+            if epoch == at:
+                raise KeyboardInterrupt
+
+        keeping = Keeping(folder=folder, every=5)
+        made = prepare(spread.laboratory("gcn"), self.TRIAL, 1, "auto", Keeping())
+        with pytest.raises(KeyboardInterrupt):
+            train_spread(Group(), made, keeping, stop)
+        return keeping, spread.summary(train_spread(Group(), made, Keeping()))
+
+    def test_one_process_goes_on_bit_for_bit(self, tmp_path):
+        keeping, expected = self.interrupted(tmp_path)
+        made = prepare(spread.laboratory("gcn"), self.TRIAL, 1, "auto", keeping)
+        assert made[0].epochs_done == 10
+        found = spread.summary(train_spread(Group(), made, keeping))
+        for name in spread.CURVES:
+            np.testing.assert_array_equal(found[name], expected[name])
+        for name, value in expected["state"].items():
+            np.testing.assert_array_equal(found["state"][name], value)
+        forget(keeping)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_another_number_of_processes_goes_on(self, crew, tmp_path):
+        _, expected = self.interrupted(tmp_path)
+        for answer in crew.do(spread.resume_job, self.TRIAL, tmp_path):
+            check_same(answer, expected)
+
+    def test_that_of_another_training_is_not_used(self, tmp_path):
+        keeping, _ = self.interrupted(tmp_path)
+        others = (self.TRIAL.but(seed=9), self.TRIAL), (spread.laboratory("gcn"), spread.laboratory("gcn", layers=2))
+        for trial, laboratory in zip(*others, strict=True):
+            assert prepare(laboratory, trial, 1, "auto", keeping)[0].epochs_done == 0
+
+    def test_a_damaged_one_is_refused(self, tmp_path):
+        keeping, _ = self.interrupted(tmp_path)
+        path = tmp_path / "checkpoint.safetensors"
+        path.write_bytes(path.read_bytes()[:100])
+        with pytest.raises(TadropedgeError, match=r"damaged .* delete it to train from the start"):
+            prepare(spread.laboratory("gcn"), self.TRIAL, 1, "auto", keeping)
+
+
 class TestExchange:
     @pytest.mark.parametrize("how", ["multilevel", "random"])
     def test_rows_arrive_and_gradients_return(self, crew, how):
@@ -177,6 +226,15 @@ class TestExchange:
             asked = answer["asked"]
             np.testing.assert_array_equal(answer["thin"][:, asked], np.stack((rows, -rows))[:, asked])
             assert answer["sent"][1] < answer["sent"][0]
+
+
+def test_a_process_that_does_not_answer_is_lost():
+    crew = spread.Crew(2)
+    told, silent = crew.do(spread.silent_job)
+    crew.end()
+    assert silent is None
+    assert told.startswith("another process of this training is gone or does not answer (")
+    assert "\n" not in told
 
 
 class TestPartition:

@@ -23,6 +23,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from tadropedge.distributed.launch import end_after_first
 from tadropedge.errors import LostError, SpreadError, TadropedgeError
@@ -147,9 +149,9 @@ def joined(device: str, seconds: float) -> Iterator[Group]:
     wait = timedelta(seconds=seconds)
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     with answered():
-        store, _, _ = next(dist.rendezvous("env://", rank, size, timeout=wait))
+        store, _, _ = next(rendezvous("env://", rank, size, timeout=wait))
         # What an earlier attempt of torchrun --max-restarts left in the store is not of this one.
-        store = dist.PrefixStore(f"tadropedge/{attempt}", store)
+        store = PrefixStore(f"tadropedge/{attempt}", store)
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
     try:
         yield Group(rank, size, where)
