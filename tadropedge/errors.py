@@ -51,6 +51,14 @@ class NotEnoughMemoryError(TadropedgeError, MemoryError):
     """The work would not fit into memory; the message says how much it needs and how much is free."""
 
 
+class LostError(TadropedgeError):
+    """Another process of a training that is spread over several is gone, or did not answer in time."""
+
+
+class SpreadError(TadropedgeError):
+    """What one process of several has to say: it is printed whichever of them says it."""
+
+
 class RepeatedEigenvalueWarning(UserWarning):
     """The cluster count q falls inside a repeated eigenvalue, so the whole eigenspace was used."""
 

@@ -488,6 +488,15 @@ def pair_words(count: int, device: torch.device) -> Tensor:
     return mix_tensor(torch.arange(1, count + 1, device=device) * signed(GOLDEN))
 
 
+def number_words(numbers: Tensor) -> Tensor:
+    """The words of some of those pairs, by their ``numbers``, int64 of any shape: for who holds a part of them.
+
+    >>> bool((number_words(torch.tensor([2, 5])) == pair_words(6, torch.device("cpu"))[[2, 5]]).all())
+    True
+    """
+    return mix_tensor((numbers + 1) * signed(GOLDEN))
+
+
 def node_pair_words(pairs: Tensor, *, ordered: bool = False, relation: int = 0) -> Tensor:
     """The words of node pairs ``[2, M]``, the same for (i, j) and (j, i) unless pairs are ``ordered``.
 

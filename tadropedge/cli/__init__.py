@@ -28,7 +28,8 @@ from tadropedge.cli.reproduce import reproduce_command
 from tadropedge.cli.sparsify import sparsify_command
 from tadropedge.cli.train import train_command
 from tadropedge.cli.weights import weights_command
-from tadropedge.errors import TadropedgeError, one_line, reason, show
+from tadropedge.distributed.launch import end_after_first, is_first
+from tadropedge.errors import SpreadError, TadropedgeError, one_line, reason, show
 from tadropedge.memory import not_enough, ran_out
 
 app = typer.Typer(
@@ -74,6 +75,8 @@ def run() -> None:
         if hasattr(stream, "reconfigure"):  # a terminal without umlauts shows them escaped
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _warned
+    if not is_first():
+        warnings.simplefilter("ignore")
     reserve = None
     try:
         reserve = bytearray(RESERVE)
@@ -88,7 +91,10 @@ def run() -> None:
         code = 1
     except Exception as error:
         del reserve
-        _refuse(_words(error))
+        words = _words(error)
+        if not (is_first() or isinstance(error, SpreadError)):  # of several processes, the first one says it
+            end_after_first()
+        _refuse(words)
     sys.exit(code)
 
 

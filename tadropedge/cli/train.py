@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,18 +25,22 @@ from tadropedge.cli.options import (
     with_laboratory_options,
 )
 from tadropedge.cli.progress import announced, live_progress
-from tadropedge.errors import TadropedgeError
+from tadropedge.distributed.launch import launched
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Safe, tell
 
 if TYPE_CHECKING:
-    from tadropedge.training.config import GradientNorms
+    from tadropedge.training.config import GradientNorms, Outcome, Trial
+    from tadropedge.training.laboratory import Laboratory
 
 GRADIENTS = "gradient_norms.csv"
 NORMALIZATIONS = (  # written out, because those of shift.py load torch
     "gcn", "first-order", "gcn-residual", "random-walk", "neighbour-mean", "adjacency", "spectral", "laplacian",
     "normalized-laplacian",
 )  # fmt: skip
+PARTITIONS = ("auto", "metis", "multilevel", "random")  # written out, because those of partition.py load torch
+CHECKPOINT_EVERY = 20
 
 
 @with_laboratory_options
@@ -69,6 +74,17 @@ def train_command(
     ] = False,
     options: LaboratoryOptions,
     out: Annotated[Path | None, Option(metavar="DIR", help="folder for the best model (default: none)")] = None,
+    partition: Annotated[
+        str | None,
+        Option(
+            metavar=f"[{'|'.join(PARTITIONS)}]",
+            help="which process of torchrun holds which nodes (default auto: metis where pymetis is installed)",
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None,
+        Option(metavar="N", help=f"under torchrun, epochs between checkpoints in --out (default {CHECKPOINT_EVERY})"),
+    ] = None,
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:
@@ -76,32 +92,62 @@ def train_command(
     budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
-    from tadropedge.training.config import SCORED, Trial
-    from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
+    _check_together(partition, checkpoint_every, out)
+    from tadropedge.training.config import Trial
+    from tadropedge.training.model_file import NUMBERS, SETTINGS
 
     trial = Trial.of(
         method, learning_rate=learning_rate, weight_decay=weight_decay, dropout=dropout,
         gamma=gamma, keep_last=keep_last, sensitivity=sensitivity, **budget, batch_size=batch_size, seed=options.seed,
         normalization=normalization, self_weight=self_weight or None, batch_norm=batch_norm or None,
     )  # fmt: skip
-    with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, GRADIENTS, wait=wait):
+    files = (NUMBERS, SETTINGS, GRADIENTS)
+    lock = nullcontext() if out is None else output_folder(out, *files, wait=wait)
+    finish = partial(_finish, options=options, trial=trial, out=out, gradient_norms=gradient_norms, as_json=as_json)
+    if launched():
+        from tadropedge.cli.together import train_together
+
+        train_together(
+            options, trial, finish,
+            lock=lock, out=out, partition=partition or "auto", every=checkpoint_every or CHECKPOINT_EVERY,
+            gradient_norms=gradient_norms, as_json=as_json,
+        )  # fmt: skip
+        return
+    with lock:
         laboratory = options.laboratory(gradient_norms=gradient_norms)
         with live_progress(as_json) as report:
             tell(Safe("trainings", 0, 1))
             report("training", 0, 1)
             outcome = laboratory.train([trial], keep_state=out is not None)[0]
             report("training", 1, 1)
-        if outcome.failed:
-            raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {learning_rate:g}")
-        if out is not None:
-            data = laboratory.dataset
-            save_model(
-                out, outcome, laboratory.architecture, data.name, data.num_features, data.num_classes,
-                num_nodes=data.graph.num_nodes, class_names=data.class_names,
-                q=laboratory.q, laplacian=laboratory.laplacian,
-            )  # fmt: skip
-            _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
-    answer = {"dataset": options.told, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
+        finish(laboratory, outcome)
+
+
+def _finish(
+    laboratory: Laboratory,
+    outcome: Outcome,
+    *,
+    options: LaboratoryOptions,
+    trial: Trial,
+    out: Path | None,
+    gradient_norms: bool,
+    as_json: bool,
+) -> None:
+    """Save the model where it is asked for, and print what it reached."""
+    from tadropedge.training.config import SCORED
+    from tadropedge.training.model_file import save_model
+
+    if outcome.failed:
+        raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {trial.learning_rate:g}")
+    if out is not None:
+        data = laboratory.dataset
+        save_model(
+            out, outcome, laboratory.architecture, data.name, data.num_features, data.num_classes,
+            num_nodes=data.graph.num_nodes, class_names=data.class_names,
+            q=laboratory.q, laplacian=laboratory.laplacian,
+        )  # fmt: skip
+        _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
+    answer = {"dataset": options.told, "method": trial.method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
     lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
@@ -137,6 +183,20 @@ def _write_gradients(path: Path, found: GradientNorms | None) -> None:
         return
     rows = [[epoch, *map(float, found.norms[epoch])] for epoch in found.epochs]
     write_atomic(path, csv_lines([["epoch", *found.layers], *rows]))
+
+
+def _check_together(partition: str | None, every: int | None, out: Path | None) -> None:
+    """Refuse what belongs to a training of several processes where there is one, or where nothing is written."""
+    check_count("checkpoint_every", every)
+    if partition is not None:
+        lookup("partition", partition, dict.fromkeys(PARTITIONS))
+    given = {"--partition": partition, "--checkpoint-every": every}
+    if not launched() and (flags := [flag for flag, value in given.items() if value is not None]):
+        raise TadropedgeError(
+            f"{flags[0]} belongs to a training by several processes: torchrun --nproc-per-node=K -m tadropedge train …"
+        )
+    if every is not None and out is None:
+        raise TadropedgeError(f"--checkpoint-every {every} needs --out, the folder that checkpoints are written to")
 
 
 def _checked(

@@ -7,6 +7,7 @@ and every hidden layer, never the raw features.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -14,7 +15,6 @@ from torch import Tensor
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, GraphConvolution, Joined, Operator, Parameters
 from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
-from tadropedge.nn.operators import Operators
 from tadropedge.shift import NORMALIZATIONS
 
 Convolve = Callable[[GraphConvolution, Features], Tensor]
@@ -43,16 +43,18 @@ class GCN(Network):
     shared: ClassVar[tuple[str, ...]] = ("self_weight", "batch_norm")
     space = {**DEFAULT_SPACE, "self_weight": [False, True], "batch_norm": [False, True]}
     weighs = True
+    spreads = True
     softens: ClassVar[bool] = True
     joined: ClassVar[bool] = False  # whether the output layer sees every layer before it
     fixed: ClassVar[Mapping[str, Value]] = {}  # settings of these that a kind of it decides itself
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.layers = self.convolutions(problem.sizes, problem.settings[0])
+        layers = self.convolutions(problem.sizes, problem.settings[0])
+        self.layers = [replace(layer, moments=problem.moments) for layer in layers]
         self.numbers = {layer.name: place for place, layer in enumerate(self.layers)}
         names = [str({**one, **self.fixed}["normalization"]) for one in problem.settings]
-        self.operators = Operators(problem.graph, names)
+        self.operators = problem.operators(names)
         self.recordable = self.operators.recordable
 
     def expect(self, shares: Sequence[float]) -> None:

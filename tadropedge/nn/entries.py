@@ -37,6 +37,10 @@ class Entries:
         padded = torch.nn.functional.pad(keep, (0, self.num_nodes))
         return padded.index_select(1, self.pair_source)
 
+    def everywhere(self, x: Tensor) -> Tensor:
+        """``x [T, N, ...]`` at every node that some entry names; here all of them are in ``x`` already."""
+        return x
+
     def at_rows(self, x: Tensor) -> Tensor:
         """``x_i`` for each entry (i, j): ``[T, E, K]`` from ``[T, N, K]``."""
         read: Tensor = _Read.apply(x, self.row, self.of_rows)  # type: ignore[no-untyped-call]

@@ -11,7 +11,6 @@ from tadropedge.nn.backbones import DROPEDGE_SPACE
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Operator, Parameters
 from tadropedge.nn.network import COPIES, Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
-from tadropedge.nn.operators import Operators
 from tadropedge.shift import NORMALIZATIONS
 
 POWERS = 3  # copies of them: the list, the stack, the gradient
@@ -37,7 +36,7 @@ class FilterNetwork(Network):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.order = int(problem.settings[0]["order"])
-        self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
+        self.operators = problem.operators([str(one["normalization"]) for one in problem.settings])
         self.recordable = self.operators.recordable
 
     @classmethod

@@ -6,6 +6,7 @@ gradients one or two.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MOMENTUM = 0.1  # of the running statistics of batch norm, as in torch
 VARIANCE_FLOOR = 1e-5
+# From signals [T, N, F] to their mean and variance over the nodes, [T, 1, F], and the number of nodes.
+Moments = Callable[[Tensor], tuple[Tensor, Tensor, int]]
 
 
 class Noise(Protocol):
@@ -31,14 +34,20 @@ class Noise(Protocol):
         """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``; networks do without where there is none."""
 
     def at(self, rate: Tensor) -> Noise:
-        """The same coins with other rates ``[T]``, for what a network drops besides its signals."""
+        """The same coins with other rates ``[T]``, for the entries of the pattern, ``[T, E, K]``."""
 
 
 class BatchNorm:
-    """Gain and shift ``[T, F]``, and the running mean and variance ``[T, 1, F]`` that training moves on."""
+    """Gain and shift ``[T, F]``, and the running mean and variance ``[T, 1, F]`` that training moves on.
 
-    def __init__(self, gain: Tensor, shift: Tensor, mean: Tensor, variance: Tensor) -> None:
+    ``moments`` finds mean and variance of a pass where its nodes are not all here.
+    """
+
+    def __init__(
+        self, gain: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, *, moments: Moments | None = None
+    ) -> None:
         self.gain, self.shift, self.mean, self.variance = gain, shift, mean, variance
+        self.moments = moments
 
     def move(self, mean: Tensor, variance: Tensor, count: int) -> None:
         """Move the running statistics towards those of this pass."""
@@ -50,8 +59,12 @@ class BatchNorm:
         """Normalise ``h [T, N, F]`` by its own statistics in training, otherwise by the running ones."""
         mean, variance = self.mean, self.variance
         if training:
-            mean, variance = h.mean(dim=1, keepdim=True), h.var(dim=1, keepdim=True, unbiased=False)
-            self.move(mean, variance, h.shape[1])
+            count = h.shape[1]
+            if self.moments is not None:
+                mean, variance, count = self.moments(h)
+            else:
+                mean, variance = h.mean(dim=1, keepdim=True), h.var(dim=1, keepdim=True, unbiased=False)
+            self.move(mean, variance, count)
         h = (h - mean) * (variance + VARIANCE_FLOOR).rsqrt()
         return h * self.gain[:, None, :] + self.shift[:, None, :]
 
@@ -66,7 +79,7 @@ def finish(
     training: bool,
 ) -> Tensor:
     """``dropout(relu(norm(h + bias)))`` of ``h [T, N, F]``, each part where it is asked for; ``h`` may be changed."""
-    if h.is_cuda:
+    if h.is_cuda and _fusable(norm, noise):
         return _fused(h.contiguous(), bias, norm, activate, noise, layer, training)
     if norm is None and activate and noise is not None and hasattr(noise, "rectified"):  # a plain function is noise too
         return noise.rectified(h, bias, layer)
@@ -76,6 +89,11 @@ def finish(
     if activate:
         h = h.relu_()
     return noise(h, layer) if noise is not None else h
+
+
+def _fusable(norm: BatchNorm | None, noise: Noise | None) -> bool:
+    """Whether kernels find all nodes here, numbered as they are counted."""
+    return (norm is None or norm.moments is None) and (noise is None or not hasattr(noise, "numbers"))
 
 
 def _fused(

@@ -67,11 +67,12 @@ class GraphAttention:
         """``e_ij`` of every entry, ``[T, E, heads]``; ``slope`` is that of LeakyReLU below 0."""
         # Sums, not products with one column: their rounding would depend on the number of trials.
         target, source = ((z * state[f"{self.name}.{end}"][:, None]).sum(dim=-1) for end in ("target", "source"))
+        source = entries.everywhere(source)
         return torch.nn.functional.leaky_relu(entries.at_rows(target) + entries.at_cols(source), slope)
 
     def mixed(self, state: Parameters, z: Tensor, attention: Tensor, entries: Entries) -> Tensor:
         """``Σ_j α_ij z_j + b``, ``[T, N, heads · width]``; one head after the other, since each holds E · width."""
-        pairs = zip(attention.unbind(dim=-1), z.unbind(dim=-2), strict=True)
+        pairs = zip(attention.unbind(dim=-1), entries.everywhere(z).unbind(dim=-2), strict=True)
         heads = [sparse_product(entries.places, a.contiguous(), y.contiguous()) for a, y in pairs]
         return torch.cat(heads, dim=-1) + state[f"{self.name}.bias"][:, None, :]
 
@@ -102,6 +103,7 @@ class GAT(Network):
         "attention_dropout": [0.0, 0.3, 0.6],
     }
     weighs = True
+    spreads = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import torch
 from torch import Tensor
 
-from tadropedge.nn.finish import BatchNorm, Noise, finish
+from tadropedge.nn.finish import BatchNorm, Moments, Noise, finish
 from tadropedge.sparse import Csr, KeptProducts, sparse_product
 
 Parameters = dict[str, Tensor]
@@ -27,6 +27,10 @@ class Sparse:
     def __matmul__(self, x: Tensor) -> Tensor:
         """The product with ``x [T, cols, F]``."""
         return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
+
+    def scaled(self, factor: Tensor) -> Sparse:
+        """Every entry times the ``factor [T, 1]`` of its trial."""
+        return Sparse(self.places, self.values * factor, self.symmetric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,7 @@ class GraphConvolution:
     activate: bool = True
     self_weight: bool = False
     batch_norm: bool = False
+    moments: Moments | None = field(default=None, compare=False, repr=False)  # where not all nodes are here
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every trained parameter, without the trials axis."""
@@ -116,5 +121,6 @@ class GraphConvolution:
                 h += aligned_product(x, own) if narrow else x @ own
         norm = None
         if self.batch_norm:
-            norm = BatchNorm(*(state[f"{self.name}.{key}"] for key in ("scale", "shift", "mean", "variance")))
+            parts = (state[f"{self.name}.{key}"] for key in ("scale", "shift", "mean", "variance"))
+            norm = BatchNorm(*parts, moments=self.moments)
         return finish(h, state[f"{self.name}.bias"], norm, self.activate, noise, number, training)

@@ -22,8 +22,9 @@ from tadropedge.graph import Graph
 from tadropedge.memory import shortage
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries
-from tadropedge.nn.finish import Noise
+from tadropedge.nn.finish import Moments, Noise
 from tadropedge.nn.layers import Features, Parameters, Sparse
+from tadropedge.nn.operators import Operators
 from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
 Value = bool | int | float | str
@@ -88,6 +89,15 @@ class Problem:
         values = [one[name] for one in self.settings]
         kind = torch.float32 if any(isinstance(value, float) for value in values) else torch.int64
         return torch.tensor(values, dtype=kind, device=self.graph.device)
+
+    @property
+    def moments(self) -> Moments | None:
+        """How mean and variance over the nodes are found where not all of them are here; None: all of them are."""
+        return None
+
+    def operators(self, normalizations: Sequence[str]) -> Operators:
+        """The shift operators of trials with these normalisations."""
+        return Operators(self.graph, normalizations)
 
     @cached_property
     def entries(self) -> Entries:
@@ -162,7 +172,8 @@ class Network:
     they cannot; ``weighs``, whether it multiplies by ``factors`` of the step where there are any (else it sees only
     which edges exist, and the option ``unbiased`` is refused); ``softens``, whether it can be evaluated on edges with
     weights (else the option ``expected`` is refused); and ``sampled``, whether its training logits are only valid at
-    the nodes of the step.
+    the nodes of the step. ``spreads`` says that it reaches other nodes only through the operators, the entries and the
+    moments of its problem, so that the rows of the graph can be spread over processes.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
@@ -176,6 +187,7 @@ class Network:
     weighs: ClassVar[bool] = False
     softens: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
+    spreads: ClassVar[bool] = False
     recordable = True  # whether an epoch can be recorded as a CUDA graph: it must not read values on the host
     opaque: ClassVar[bool] = False  # whether its layers are not seen: trials train one by one, on one subgraph a step
     noisy: ClassVar[bool] = True  # whether the dropout of a trial changes anything

@@ -78,14 +78,18 @@ class Operators:
     def _of(self, keep: Tensor) -> ShiftOperator:
         pattern = self.graph.pattern
         if len(self.rows) == 1:
-            return shift_operator(self.graph, keep, normalization=next(iter(self.rows)))
+            return self._made(keep, next(iter(self.rows)))
         values = torch.empty((keep.shape[0], pattern.num_entries), dtype=torch.float32, device=keep.device)
         symmetric = True
         for name, rows in self.rows.items():
-            shift = shift_operator(self.graph, keep.index_select(0, rows), normalization=name)
+            shift = self._made(keep.index_select(0, rows), name)
             values.index_copy_(0, rows, shift.values)
             symmetric = symmetric and shift.symmetric
         return ShiftOperator(pattern, values, symmetric)
+
+    def _made(self, keep: Tensor, normalization: str) -> ShiftOperator:
+        """The operators of one normalisation."""
+        return shift_operator(self.graph, keep, normalization=normalization)
 
     def _compact(self, keep: Tensor, factors: Tensor | None) -> ShiftOperator:
         if factors is not None:

@@ -19,7 +19,6 @@ from tadropedge.nn.backbones import DEFAULT_SPACE
 from tadropedge.nn.finish import Noise, finish
 from tadropedge.nn.layers import Features, GraphConvolution, Identity, Operator, Parameters, Sparse
 from tadropedge.nn.network import COPIES, Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
-from tadropedge.nn.operators import Operators
 from tadropedge.shift import NORMALIZATIONS
 
 # Operators whose largest eigenvalue is 1: with one of 2, many steps would be powers of 2 (1 − α).
@@ -39,11 +38,12 @@ class RestartingNetwork(Network):
     }
     weighs = True
     softens = True
+    spreads = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.input, self.output = self.linear(problem.sizes)
-        self.operators = Operators(problem.graph, [str(one["normalization"]) for one in problem.settings])
+        self.operators = problem.operators([str(one["normalization"]) for one in problem.settings])
         self.recordable = self.operators.recordable
         self.alpha = self.column("alpha")
 
@@ -96,7 +96,7 @@ class RestartingNetwork(Network):
 
     def _scaled(self, shift: Operator) -> Operator:
         if isinstance(shift, Sparse):
-            return Sparse(shift.places, shift.values * (1 - self.alpha[..., 0]), shift.symmetric)
+            return shift.scaled(1 - self.alpha[..., 0])
         assert isinstance(shift, Tensor)
         return shift * (1 - self.alpha)
 

@@ -24,7 +24,7 @@ from tadropedge.registry import MEASURES
 from tadropedge.sampling import signed
 from tadropedge.sparse import KeptProducts
 from tadropedge.training.config import MOST, SELECTIONS, Architecture, Outcome, Trial
-from tadropedge.training.edges import edge_coins
+from tadropedge.training.edges import EdgeCoins, edge_coins
 from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 from tadropedge.training.record import Record
@@ -119,16 +119,16 @@ class Batch:
         for parameter in self.parameters.values():
             parameter.requires_grad_(True)
         self.state = self.parameters | self.network.running(len(trials), device)
-        self.learning, self.looking = passes(task, split_places, course.selection)
+        self.learning, self.looking = self._passes(task, split_places)
         self.batch_size, self.steps = mini_batches(trials[0], architecture, len(task.splits[split_places[0]][TRAIN]))
         self.epoch, self.updates = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
         keys = torch.tensor([signed(seed) for seed in seeds], device=device)
         self.draws, self.order = Draws(keys, self.updates), Draws(keys, self.epoch)
-        self.coins = edge_coins(task, self.network, trials, keys, self.learning.masks[TRAIN], course.per_layer)
+        self.coins = self._coins(task, keys)
         self.network.expect(self.coins.shares)
         if self.coins.expected is not None:
             self.network.soften(self.coins.expected)
-        self.noise = Dropout(self._column("dropout").flatten(), keys, self.updates)
+        self.noise = self._noise(task, self._column("dropout").flatten(), keys)
         rates = (self._column("learning_rate"), self._column("weight_decay"))
         self.optimizer = Adam(self.parameters, *rates, self.updates)
         shapes = {name: tuple(value.shape[1:]) for name, value in self.parameters.items()}
@@ -136,6 +136,26 @@ class Batch:
         self.norms: list[Tensor] | None = None  # [layers, T] of each step of an epoch, where they are recorded
         layers = [name.removesuffix(".weight") for name in self.weights]
         self.record = Record(trials, course.epochs, self.state, course.keep_state, course.measure, layers=layers)
+
+    # What a training whose nodes are spread over processes does in its own way.
+
+    def _passes(self, task: Task, split_places: Sequence[int]) -> tuple[Pass, Pass]:
+        return passes(task, split_places, self.course.selection)
+
+    def _coins(self, task: Task, keys: Tensor) -> EdgeCoins:
+        training = self.learning.masks[TRAIN]
+        return edge_coins(task, self.network, self.trials, keys, training, self.course.per_layer)
+
+    def _noise(self, task: Task, rates: Tensor, keys: Tensor) -> Dropout:
+        return Dropout(rates, keys, self.updates)
+
+    def _loss(self, losses: Tensor, nodes: Tensor) -> Tensor:
+        """The loss ``[T]`` from that of every node ``[T, N]``; where others hold nodes too, their share is missing."""
+        return mean_at(losses, nodes)
+
+    def _gradients(self, loss: Tensor, penalty: Tensor | float) -> tuple[Sequence[Tensor], Tensor]:
+        """The gradients of all parameters, and the whole loss ``[T]``."""
+        return torch.autograd.grad((loss + penalty).sum(), list(self.parameters.values())), loss
 
     def _column(self, name: str) -> Tensor:
         values = [getattr(trial, name) for trial in self.trials]
@@ -191,8 +211,7 @@ class Batch:
         logits, penalty = answer
         self._check_logits(logits, seen)
         losses = cross_entropy(logits, seen.labels)  # [T, N]
-        loss = mean_at(losses, nodes)
-        gradients = torch.autograd.grad((loss + penalty).sum(), list(self.parameters.values()))
+        gradients, loss = self._gradients(self._loss(losses, nodes), penalty)
         with torch.no_grad():
             if self.norms is not None:
                 by_name = dict(zip(self.parameters, gradients, strict=True))

@@ -143,6 +143,7 @@ class EdgeCoins:
         layers: int = 1,
     ) -> None:
         self.seeds, self.inside, self.layers = seeds, inside, layers
+        self.numbered = True  # pairs are known by their place
         self.options = Method.of(trials[0].method).options
         self.falling = falls(trials[0])
         self.forest = ForestPlan.of(graph) if "connected" in self.options else None
@@ -210,7 +211,7 @@ class EdgeCoins:
                 inside=self.inside,
                 fixed=self.fixed,
             )
-        kept = toss_seeds(self.words, self.seeds, epoch, self.prob, layer, numbered=True)
+        kept = toss_seeds(self.words, self.seeds, epoch, self.prob, layer, numbered=self.numbered)
         return kept if self.inside is None else kept & self.inside
 
     def _nested(self, epoch: Tensor) -> list[Tensor]:
@@ -219,7 +220,7 @@ class EdgeCoins:
         rows = self.rows.flip(0) if self.falling else self.rows
         if not {"connected", "exact"} & set(self.options):
             rows = rows if self.inside is None else torch.where(self.inside, rows, 0.0)
-            return list(toss_seeds(self.words, self.seeds, epoch, rows, numbered=True))
+            return list(toss_seeds(self.words, self.seeds, epoch, rows, numbered=self.numbered))
         return draw_nested(
             self.words,
             self.seeds,

@@ -64,13 +64,18 @@ class Dropout:
             factors[place] = block
         return factors
 
+    def _words(self, shape: torch.Size) -> Tensor:
+        """The words ``[N, F]`` that the coins of a signal ``[T, N, F]`` are made of."""
+        words: Tensor = pair_words(shape[1] * shape[2], self.limit.device)
+        return words.view(shape[1:])
+
     def blocks(self, shape: torch.Size, layer: int) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
         """The places of blocks, and ``scale`` for the entries whose coin ``a · word + b`` is below the limit, else 0.
 
         The same memory is used for every block.
         """
         multiplier, offset = self._keys(layer)
-        words = pair_words(shape[1] * shape[2], self.limit.device).view(shape[1:])
+        words = self._words(shape)
         coins, factors = torch.empty(0, dtype=torch.int64), torch.empty(0)
         for trials, rows in _blocks(shape):
             own = words[rows].flatten()

@@ -59,7 +59,7 @@ class Record:
         right = (logits.argmax(dim=-1) == seen.labels).to(torch.float32)
         row = [val_loss, seen.mean(right, VAL), seen.mean(right, TEST)]
         if self.score is not None:
-            row += [self.score(logits, seen.labels, seen.masks[part]) for part in (VAL, TEST)]
+            row += [seen.scored(self.score, logits, part) for part in (VAL, TEST)]
         self.curves[TRAIN_LOSS + 1 :].index_copy_(1, epoch[None], torch.stack(row)[:, None, :])
         loss = val_loss if deciding is None else deciding
         better = loss < self.best_loss  # NaN is never better

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -59,6 +59,10 @@ class Pass:
     def mean(self, values: Tensor, part: int) -> Tensor:
         """The mean of ``values [T, N]`` over a trial's own nodes or samples of one part, ``[T]``."""
         return mean_at(values, self.masks[part])
+
+    def scored(self, measure: Callable[[Tensor, Tensor, Tensor], Tensor], logits: Tensor, part: int) -> Tensor:
+        """What a measure says of ``logits [T, N, C]`` on one part, ``[T]``."""
+        return measure(logits, self.labels, self.masks[part])
 
 
 def mean_at(values: Tensor, mask: Tensor) -> Tensor:

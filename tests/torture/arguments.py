@@ -33,6 +33,7 @@ import tadropedge as tde
 from tadropedge import data, diagnostics, pyg, search, spectrum
 from tadropedge.comparison import statistics
 from tadropedge.comparison.comparison import Plan, compare, trained
+from tadropedge.distributed.partition import partition
 from tadropedge.method import Method
 from tadropedge.nn.own import own_network
 from tadropedge.predicting import predict, write_predictions
@@ -81,6 +82,7 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge.training.laboratory": ("Laboratory", "laboratory_for"),
     "tadropedge.training.measures": ("default_measure",),
     "tadropedge.training.model_file": ("load_model", "save_model"),
+    "tadropedge.distributed.partition": ("partition",),
     "tadropedge.predicting": ("predict", "write_predictions"),
     "tadropedge.comparison.comparison": ("Plan", "compare", "trained"),
     "tadropedge.comparison.statistics": (
@@ -302,6 +304,9 @@ def graphs() -> Iterator[Call]:
     yield Call(f"{name}.to_arcs", GRAPH.to_arcs, {"values": WEIGHTS, "loops": 1.0},
                {"values": Array(None, batch=True, flags=True, free=True, precision=False, gradient=False),
                 "loops": Either(Real(-3e38, 3e38), Flag())})  # fmt: skip
+    yield Call("tadropedge.distributed.partition.partition", partition,
+               {"graph": GRAPH, "parts": 2, "how": "multilevel"},
+               {"graph": Instance(), "parts": Whole(1, 6), "how": Name(), "seed": Whole(0)})  # fmt: skip
     yield Call(f"{name}.to", GRAPH.to, {"device": "cpu"}, {"device": Device()})
 
 

@@ -1,0 +1,1 @@
+"""One model on a graph whose rows are spread over several processes."""
