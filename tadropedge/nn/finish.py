@@ -30,6 +30,13 @@ class Noise(Protocol):
     def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
         """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``; networks do without where there is none."""
 
+    def of(self, names: Tensor) -> Noise:
+        """The same coins for entities ``[K]`` with these numbers in the whole graph."""
+
+    @property
+    def named(self) -> bool:
+        """Whether entries are known by the names of their nodes and not by their places, which kernels go by."""
+
     def at(self, rate: Tensor) -> Noise:
         """The same coins with other rates ``[T]``, for what a network drops besides its signals."""
 
@@ -67,7 +74,9 @@ def finish(
 ) -> Tensor:
     """``dropout(relu(norm(h + bias)))`` of ``h [T, N, F]``, each part where it is asked for; ``h`` may be changed."""
     if h.is_cuda:
-        return _fused(h.contiguous(), bias, norm, activate, noise, layer, training)
+        named = noise if getattr(noise, "named", False) else None
+        h = _fused(h.contiguous(), bias, norm, activate, noise if named is None else None, layer, training)
+        return h if named is None else named(h, layer)
     if norm is None and activate and noise is not None and hasattr(noise, "rectified"):  # a plain function is noise too
         return noise.rectified(h, bias, layer)
     h += bias[:, None, :]

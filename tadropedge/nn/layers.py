@@ -25,19 +25,29 @@ class Sparse:
     symmetric: bool = False
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        """The product with ``x [T, cols, F]``."""
-        return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
+        """The product with ``x [T, cols, F]``; of more rows, the first count."""
+        return sparse_product(self.places, self.values, first_rows(x, self.places.num_cols), symmetric=self.symmetric)
+
+
+def first_rows(x: Tensor, count: int) -> Tensor:
+    """The first rows of ``x [T, N, F]``: in a mini-batch, layers compute fewer and fewer."""
+    return x if x.shape[-2] == count else x[..., :count, :]
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Signals ``[T, N, F_k]`` side by side, never copied: ``[X_1 … X_K] W = Σ_k X_k W_k``."""
+    """Signals ``[T, N, F_k]`` side by side, never copied: ``[X_1 … X_K] W = Σ_k X_k W_k``.
+
+    Where some have more rows than others, the first rows of those count.
+    """
 
     parts: Sequence[Tensor]
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         """The product with ``weight [T, Σ F_k, H]``."""
-        first, *others = zip(self.parts, weight.split([part.shape[-1] for part in self.parts], dim=-2), strict=True)
+        rows = min(part.shape[-2] for part in self.parts)
+        parts = [first_rows(part, rows) for part in self.parts]
+        first, *others = zip(parts, weight.split([part.shape[-1] for part in self.parts], dim=-2), strict=True)
         total: Tensor = first[0] @ first[1]
         for part, piece in others:
             total = total.baddbmm_(part, piece)
@@ -110,10 +120,11 @@ class GraphConvolution:
         h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
         if self.self_weight:
             own = state[f"{self.name}.self_weight"]
+            x = first_rows(x, h.shape[-2]) if isinstance(x, Tensor) else x
             if isinstance(x, Tensor) and x.dim() == 3 and len(x) == len(h) and not narrow:
                 h = h.baddbmm_(x, own)  # the sum is part of the product
             else:
-                h += aligned_product(x, own) if narrow else x @ own
+                h += first_rows(aligned_product(x, own) if narrow else x @ own, h.shape[-2])
         norm = None
         if self.batch_norm:
             norm = BatchNorm(*(state[f"{self.name}.{key}"] for key in ("scale", "shift", "mean", "variance")))

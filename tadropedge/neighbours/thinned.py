@@ -1,0 +1,112 @@
+"""The rows and degrees of the graph that is left in an epoch, for the nodes that are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from tadropedge.graph import Graph
+from tadropedge.neighbours.coins import PairCoins
+from tadropedge.neighbours.rows import entries_of_rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SeenRows:
+    """The entries ``[K]`` of some rows that are seen in an epoch, and the degrees ``[R]`` of these rows.
+
+    ``owner`` is the place of the row, ``entry`` the number in the pattern, ``pair`` that of the edge, M + i on the
+    diagonal; ``kept`` says whether the coin kept it: all that are seen, unless dropped edges are seen too.
+    """
+
+    owner: Tensor
+    entry: Tensor
+    pair: Tensor
+    kept: Tensor
+    degrees: Tensor
+    share: Tensor | None = None  # [R], where neighbours are a sample: how many each of them stands for
+
+    def take(self, chosen: Tensor) -> SeenRows:
+        """Those in a mask ``[K]``; degrees stay as they are."""
+        parts = {name: getattr(self, name)[chosen] for name in ("owner", "entry", "pair", "kept")}
+        return SeenRows(**parts, degrees=self.degrees)
+
+
+class ThinnedGraph:
+    """The subgraphs of each epoch, never made as a whole.
+
+    ``whole_degrees`` says that degrees are those of the whole graph, as the option ``unbiased`` has it. What is found
+    about a node is remembered until the epoch ends, so that its coins are tossed once for its degree.
+    """
+
+    def __init__(self, graph: Graph, coins: PairCoins, *, whole_degrees: bool = False) -> None:
+        self.graph, self.coins = graph, coins
+        self.whole_degrees = whole_degrees or coins.prob is None
+        self._known: dict[int, tuple[int, Tensor]] = {}
+
+    def rows(self, nodes: Tensor, epoch: int, layer: int = 0, *, dropped: bool = False) -> SeenRows:
+        """The kept entries of the rows of ``nodes [R]``, with the diagonal; where ``dropped``, the others as well."""
+        seen = self._all(nodes, epoch, layer)
+        if self.whole_degrees:
+            degrees = self._whole.index_select(0, nodes)
+        else:
+            degrees = self._sums(seen, len(nodes))
+            self._memory(epoch, layer).index_copy_(0, nodes, degrees)
+        found = SeenRows(**seen, degrees=degrees)
+        return found if dropped or self.coins.prob is None else found.take(found.kept)
+
+    def degrees(self, nodes: Tensor, epoch: int, layer: int = 0) -> Tensor:
+        """The degrees of ``nodes [R]`` in the subgraph of a layer, float32: sums of the weights of their kept edges."""
+        if self.whole_degrees:
+            return self._whole.index_select(0, nodes)
+        memory = self._memory(epoch, layer)
+        found = memory.index_select(0, nodes)
+        unknown = found < 0
+        if bool(unknown.any()):
+            others = nodes[unknown]
+            fresh = self._sums(self._all(others, epoch, layer), len(others))
+            memory.index_copy_(0, others, fresh)
+            found[unknown] = fresh
+        return found
+
+    def _all(self, nodes: Tensor, epoch: int, layer: int) -> dict[str, Tensor]:
+        pattern = self.graph.pattern
+        entry, owner = entries_of_rows(pattern.crow, nodes)
+        pair = pattern.pair_source.index_select(0, entry)
+        if self.coins.prob is None:
+            kept = torch.ones(pair.shape, dtype=torch.bool, device=pair.device)
+        else:
+            diagonal = pair >= pattern.num_pairs
+            kept = self.coins.kept(torch.where(diagonal, 0, pair), epoch, layer)
+            kept |= diagonal
+        return {"owner": owner, "entry": entry, "pair": pair, "kept": kept}
+
+    def _sums(self, seen: dict[str, Tensor], rows: int) -> Tensor:
+        owner, kept, weight = seen["owner"], seen["kept"], self.graph.weight
+        if weight is None:
+            counts = torch.bincount(owner[kept], minlength=rows)
+            return (counts - 1).to(torch.float32)  # the diagonal is no neighbour
+        padded = torch.nn.functional.pad(weight.to(torch.float32), (0, 1))
+        values = padded.index_select(0, seen["pair"].clamp_max(len(weight)))
+        return torch.zeros(rows, device=owner.device).index_add_(0, owner, values * kept)
+
+    def _memory(self, epoch: int, layer: int) -> Tensor:
+        """The degrees found so far in this epoch, ``[N]``, −1 where they are not known."""
+        known = self._known.get(layer)
+        if known is None or known[0] != epoch:
+            values = torch.full((self.graph.num_nodes,), -1.0, device=self.graph.device) if known is None else known[1]
+            self._known[layer] = (epoch, values.fill_(-1.0))
+        return self._known[layer][1]
+
+    @cached_property
+    def _whole(self) -> Tensor:
+        """The degrees of the whole graph, ``[N]``."""
+        pattern, weight = self.graph.pattern, self.graph.weight
+        if weight is None:
+            return (pattern.crow.diff() - 1).to(torch.float32)
+        sums = torch.zeros(self.graph.num_nodes, device=weight.device)
+        for side in pattern.pairs:
+            sums.index_add_(0, side, weight.to(torch.float32))
+        return sums
