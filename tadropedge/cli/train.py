@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,7 @@ from tadropedge.cli.options import (
     Wait_,
     check_count,
     check_score,
+    chosen_device,
     chosen_budget,
     output_folder,
     with_laboratory_options,
@@ -29,7 +30,9 @@ from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Safe, tell
 
 if TYPE_CHECKING:
+    from tadropedge.neighbours.plan import MiniBatches
     from tadropedge.training.config import GradientNorms
+    from tadropedge.training.ranks import Ranks
 
 GRADIENTS = "gradient_norms.csv"
 NORMALIZATIONS = (  # written out, because those of shift.py load torch
@@ -64,6 +67,13 @@ def train_command(
     batch_size: Annotated[
         int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
     ] = None,
+    mini_batch: Annotated[
+        int | None, Option(metavar="N", help="train on so many nodes per step and their sampled neighbours")
+    ] = None,
+    fanout: Annotated[
+        str | None,
+        Option(metavar="K,K", help="most neighbours per node, hop by hop, with --mini-batch (default -1: all)"),
+    ] = None,
     gradient_norms: Annotated[
         bool, Option("--gradient-norms", help="record the gradient norm of every layer; with --out, also as csv")
     ] = False,
@@ -76,6 +86,7 @@ def train_command(
     budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
+    plan = _mini_batches(mini_batch, fanout, batch_size)
     from tadropedge.training.config import SCORED, Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
 
@@ -84,12 +95,20 @@ def train_command(
         gamma=gamma, keep_last=keep_last, sensitivity=sensitivity, **budget, batch_size=batch_size, seed=options.seed,
         normalization=normalization, self_weight=self_weight or None, batch_norm=batch_norm or None,
     )  # fmt: skip
-    with nullcontext() if out is None else output_folder(out, NUMBERS, SETTINGS, GRADIENTS, wait=wait):
+    with ExitStack() as held:
+        ranks = None if plan is None else held.enter_context(_ranks(options.device))
+        if ranks is not None and not ranks.first:
+            out = None  # the first process writes
+        if out is not None:
+            held.enter_context(output_folder(out, NUMBERS, SETTINGS, GRADIENTS, wait=wait))
         laboratory = options.laboratory(gradient_norms=gradient_norms)
-        with live_progress(as_json) as report:
+        with live_progress(as_json or (ranks is not None and not ranks.first)) as report:
             tell(Safe("trainings", 0, 1))
             report("training", 0, 1)
-            outcome = laboratory.train([trial], keep_state=out is not None)[0]
+            if plan is None:
+                outcome = laboratory.train([trial], keep_state=out is not None)[0]
+            else:
+                outcome = laboratory.train_sampled(trial, plan, ranks=ranks, keep_state=out is not None)
             report("training", 1, 1)
         if outcome.failed:
             raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {learning_rate:g}")
@@ -101,6 +120,8 @@ def train_command(
                 q=laboratory.q, laplacian=laboratory.laplacian,
             )  # fmt: skip
             _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
+        if ranks is not None and not ranks.first:
+            return  # all have the same outcome
     answer = {"dataset": options.told, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
         answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
@@ -110,6 +131,30 @@ def train_command(
         lines += _gradient_lines(told)
     saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.again}"]
     print(json.dumps(answer) if as_json else "\n".join(lines + saved))
+
+
+def _mini_batches(size: int | None, fanout: str | None, batch_size: int | None) -> MiniBatches | None:
+    """How training is cut into mini-batches, checked before torch is loaded."""
+    from tadropedge.neighbours.plan import MiniBatches, read_fanout
+
+    check_count("mini_batch", size)
+    if size is None:
+        if fanout is not None:
+            raise TadropedgeError(f"--fanout belongs to --mini-batch N, which is missing, got {fanout!r}")
+        return None
+    if batch_size is not None:
+        raise TadropedgeError(
+            f"--batch-size and --mini-batch exclude each other, got {batch_size} and {size}: the first is for steps on "
+            "the whole graph"
+        )
+    return MiniBatches(size=size, **({} if fanout is None else {"fanout": read_fanout(fanout)}))
+
+
+def _ranks(device: str) -> AbstractContextManager[Ranks]:
+    """The processes that torchrun started, or this one."""
+    from tadropedge.training.ranks import joined_ranks
+
+    return joined_ranks(chosen_device(device))
 
 
 def _gradients(found: GradientNorms) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class NeighbourSampler:
         return replace(seen.take(chosen), share=counts / counts.clamp(1, most))
 
     def _chosen(self, seen: SeenRows, counts: Tensor, most: int, at: tuple[int, int, int]) -> Tensor:
-        """A mask ``[K]`` of the diagonal and of at most ``most`` edges of each row, those of the smallest numbers."""
+        """The places ``[K']`` of the diagonal and of at most ``most`` edges of each row, of the smallest numbers."""
         long = (counts > most).index_select(0, seen.owner) & (seen.pair < self.thinned.graph.num_edges)
         chosen, places = ~long, long.nonzero()[:, 0]
         owner, ranks = seen.owner[places], ranks_of(seen.entry[places], *at)
@@ -117,7 +117,7 @@ class NeighbourSampler:
         starts = torch.searchsorted(owner, torch.arange(len(counts), device=owner.device))
         among = torch.arange(len(owner), device=owner.device) - starts.index_select(0, owner) < most
         chosen[places[order[among]]] = True
-        return chosen
+        return chosen.nonzero()[:, 0]
 
     def _block(self, seen: SeenRows, columns: Tensor, ends: Tensor, epoch: int, draw: int) -> Block:
         """The block of rows that look at the nodes ``ends``, of which they are the first."""
@@ -126,7 +126,8 @@ class NeighbourSampler:
         pair = torch.where(edge, seen.pair, 0)
         factor = None
         if self.unbiased and coins.prob is not None:
-            factor = torch.where(edge, coins.inverse(pair, draw) * seen.kept, 1.0)
+            factor = coins.inverse(pair, draw) if seen.kept is None else coins.inverse(pair, draw) * seen.kept
+            factor = torch.where(edge, factor, 1.0)
         rows = len(seen.degrees)
         if self.of_rows:
             others = seen.degrees.new_zeros(len(ends) - rows)

@@ -18,20 +18,21 @@ class SeenRows:
     """The entries ``[K]`` of some rows that are seen in an epoch, and the degrees ``[R]`` of these rows.
 
     ``owner`` is the place of the row, ``entry`` the number in the pattern, ``pair`` that of the edge, M + i on the
-    diagonal; ``kept`` says whether the coin kept it: all that are seen, unless dropped edges are seen too.
+    diagonal; ``kept`` says whether the coin kept it where dropped edges are seen too, else it is None.
     """
 
     owner: Tensor
     entry: Tensor
     pair: Tensor
-    kept: Tensor
+    kept: Tensor | None
     degrees: Tensor
     share: Tensor | None = None  # [R], where neighbours are a sample: how many each of them stands for
 
-    def take(self, chosen: Tensor) -> SeenRows:
-        """Those in a mask ``[K]``; degrees stay as they are."""
-        parts = {name: getattr(self, name)[chosen] for name in ("owner", "entry", "pair", "kept")}
-        return SeenRows(**parts, degrees=self.degrees)
+    def take(self, places: Tensor) -> SeenRows:
+        """Those at some places; degrees stay as they are."""
+        parts = [one.index_select(0, places) for one in (self.owner, self.entry, self.pair)]
+        kept = None if self.kept is None else self.kept.index_select(0, places)
+        return SeenRows(owner=parts[0], entry=parts[1], pair=parts[2], kept=kept, degrees=self.degrees)
 
 
 class ThinnedGraph:
@@ -48,14 +49,19 @@ class ThinnedGraph:
 
     def rows(self, nodes: Tensor, epoch: int, layer: int = 0, *, dropped: bool = False) -> SeenRows:
         """The kept entries of the rows of ``nodes [R]``, with the diagonal; where ``dropped``, the others as well."""
-        seen = self._all(nodes, epoch, layer)
+        entry, owner = entries_of_rows(self.graph.pattern.crow, nodes)
+        pair = self.graph.pattern.pair_source.index_select(0, entry)
+        kept = None if self.coins.prob is None else self._kept(pair, epoch, layer)
+        if kept is not None and not dropped:
+            places = kept.nonzero()[:, 0]
+            owner, entry, pair = (one.index_select(0, places) for one in (owner, entry, pair))
+            kept = None
         if self.whole_degrees:
             degrees = self._whole.index_select(0, nodes)
         else:
-            degrees = self._sums(seen, len(nodes))
+            degrees = self._sums(owner, pair, len(nodes))
             self._memory(epoch, layer).index_copy_(0, nodes, degrees)
-        found = SeenRows(**seen, degrees=degrees)
-        return found if dropped or self.coins.prob is None else found.take(found.kept)
+        return SeenRows(owner=owner, entry=entry, pair=pair, kept=kept, degrees=degrees)
 
     def degrees(self, nodes: Tensor, epoch: int, layer: int = 0) -> Tensor:
         """The degrees of ``nodes [R]`` in the subgraph of a layer, float32: sums of the weights of their kept edges."""
@@ -66,31 +72,25 @@ class ThinnedGraph:
         unknown = found < 0
         if bool(unknown.any()):
             others = nodes[unknown]
-            fresh = self._sums(self._all(others, epoch, layer), len(others))
-            memory.index_copy_(0, others, fresh)
+            fresh = self.rows(others, epoch, layer).degrees
             found[unknown] = fresh
         return found
 
-    def _all(self, nodes: Tensor, epoch: int, layer: int) -> dict[str, Tensor]:
-        pattern = self.graph.pattern
-        entry, owner = entries_of_rows(pattern.crow, nodes)
-        pair = pattern.pair_source.index_select(0, entry)
-        if self.coins.prob is None:
-            kept = torch.ones(pair.shape, dtype=torch.bool, device=pair.device)
-        else:
-            diagonal = pair >= pattern.num_pairs
-            kept = self.coins.kept(torch.where(diagonal, 0, pair), epoch, layer)
-            kept |= diagonal
-        return {"owner": owner, "entry": entry, "pair": pair, "kept": kept}
+    def _kept(self, pair: Tensor, epoch: int, layer: int) -> Tensor:
+        """Whether coins keep these pairs; entries of the diagonal are always kept."""
+        diagonal = pair >= self.graph.num_edges
+        kept = self.coins.kept(pair.masked_fill(diagonal, 0), epoch, layer)
+        return kept.logical_or_(diagonal)
 
-    def _sums(self, seen: dict[str, Tensor], rows: int) -> Tensor:
-        owner, kept, weight = seen["owner"], seen["kept"], self.graph.weight
+    def _sums(self, owner: Tensor, pair: Tensor, rows: int) -> Tensor:
+        """The degrees ``[R]`` of rows from their kept entries."""
+        weight = self.graph.weight
         if weight is None:
-            counts = torch.bincount(owner[kept], minlength=rows)
+            counts = torch.bincount(owner, minlength=rows)
             return (counts - 1).to(torch.float32)  # the diagonal is no neighbour
         padded = torch.nn.functional.pad(weight.to(torch.float32), (0, 1))
-        values = padded.index_select(0, seen["pair"].clamp_max(len(weight)))
-        return torch.zeros(rows, device=owner.device).index_add_(0, owner, values * kept)
+        values = padded.index_select(0, pair.clamp_max(len(weight)))
+        return torch.zeros(rows, device=owner.device).index_add_(0, owner, values)
 
     def _memory(self, epoch: int, layer: int) -> Tensor:
         """The degrees found so far in this epoch, ``[N]``, −1 where they are not known."""

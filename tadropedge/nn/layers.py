@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -27,6 +28,15 @@ class Sparse:
     def __matmul__(self, x: Tensor) -> Tensor:
         """The product with ``x [T, cols, F]``; of more rows, the first count."""
         return sparse_product(self.places, self.values, first_rows(x, self.places.num_cols), symmetric=self.symmetric)
+
+
+    def narrows(self, x: Features, outputs: int) -> bool:
+        """Whether ``(S x) W`` takes fewer products than ``S (x W)``: in a mini-batch few rows look at many nodes."""
+        rows, cols, entries = self.places.num_rows, self.places.num_cols, self.places.col.shape[0]
+        if rows >= cols or not isinstance(x, Tensor):
+            return False
+        inputs = x.shape[-1]
+        return inputs * (entries + rows * outputs) < outputs * (entries + cols * inputs)
 
 
 def first_rows(x: Tensor, count: int) -> Tensor:
@@ -117,7 +127,11 @@ class GraphConvolution:
         weight = state[f"{self.name}.weight"]
         # Kept products know their weights by identity, so those must not be padded.
         narrow = weight.is_cuda and self.outputs % ALIGNED != 0 and not isinstance(x, KeptProducts)
-        h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
+        if isinstance(shift, Sparse) and shift.narrows(x, self.outputs):
+            seen = shift @ cast(Tensor, x)
+            h = aligned_product(seen, weight) if narrow else seen @ weight
+        else:
+            h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
         if self.self_weight:
             own = state[f"{self.name}.self_weight"]
             x = first_rows(x, h.shape[-2]) if isinstance(x, Tensor) else x

@@ -38,7 +38,7 @@ from tadropedge.training.batch import Course
 from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, check_weighs, plug_ins
 from tadropedge.training.edges import keep_rows, option_bytes
 from tadropedge.training.measures import check_measurable, default_measure
-from tadropedge.training.mini_batches import SampledTraining, check_mini_batches
+from tadropedge.training.mini_batches import SampledTraining, check_mini_batches, fanout_of
 from tadropedge.training.ranks import Ranks
 from tadropedge.training.reach import within_reach
 from tadropedge.training.task import Task
@@ -346,6 +346,7 @@ class Laboratory:
         check_kind("plan", plan, MiniBatches)
         ranks = Ranks() if ranks is None else check_kind("ranks", ranks, Ranks)
         check_mini_batches(trial, self.architecture, course, ranks)
+        fanout_of(plan, make_task(self.dataset).network(self.architecture, [trial]))  # before scores are computed
         task = make_task(self.dataset, [self.split(trial.split)], self._needed([trial]))
         self._reached(1, 0, 0, 1, 0)
         training = SampledTraining(task, self.architecture, trial, course, plan=plan, ranks=ranks)

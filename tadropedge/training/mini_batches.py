@@ -75,6 +75,11 @@ def check_mini_batches(trial: Trial, architecture: Architecture, course: Course,
         )
 
 
+def fanout_of(plan: MiniBatches, network: Network) -> tuple[int, ...]:
+    """The fan-out of each hop that a network looks; refused where the plan has another number of them."""
+    return plan.of_hops(max(network.hops or [], default=-1) + 1)
+
+
 class SampledTraining:
     """The training of one trial by mini-batches, on the split of the task at ``split_place``."""
 
@@ -113,9 +118,7 @@ class SampledTraining:
 
     def _sampler(self, keys: Tensor) -> NeighbourSampler:
         """Neighbours over the edges that the coins of this trial keep."""
-        graph, options, hops = self.task.graph, Method.of(self.trial.method).options, self.network.hops
-        assert hops is not None
-        fanout = self.plan.of_hops(max(hops, default=-1) + 1)
+        graph, options, hops = self.task.graph, Method.of(self.trial.method).options, self.network.hops or []
         several = self.course.per_layer or "nested" in options
         layers = self.network.draws if several and hops else 1
         whole = EdgeCoins(graph, [self.trial], self.task.scores, keys, None, layers)  # checks what options need
@@ -127,7 +130,7 @@ class SampledTraining:
         return NeighbourSampler(
             ThinnedGraph(graph, coins, whole_degrees=unbiased),
             hops,
-            fanout,
+            fanout_of(self.plan, self.network),
             unbiased=unbiased,
             dropped=unbiased and self.network.sees_dropped,
             of_rows=self.network.of_rows,
