@@ -19,8 +19,8 @@ from tadropedge.cli.options import (
     Wait_,
     check_count,
     check_score,
-    chosen_device,
     chosen_budget,
+    chosen_device,
     output_folder,
     with_laboratory_options,
 )

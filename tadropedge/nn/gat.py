@@ -190,7 +190,9 @@ class GAT(Network):
             own = seen[place if len(seen) > 1 else 0]
             attention = self.attention(state, layer, z, own)
             if noise is not None and self.rates is not None:
-                dropping = self._noise_of(noise, self.rates) if own.block is None else own.block.noise(noise, self.rates)
+                dropping = (
+                    self._noise_of(noise, self.rates) if own.block is None else own.block.noise(noise, self.rates)
+                )
                 attention = dropping(attention, ATTENTION + place)
             out = layer.mixed(state, z, attention, self.problem.entries if own.block is None else own.block)
             out = out if own.block is None else first_rows(out, own.block.num_rows)
@@ -208,7 +210,8 @@ class GAT(Network):
     def _seen(self, keep: Tensor | None, factors: Tensor | None, inside: Tensor | None) -> Seen:
         """The entries of the edges in a mask ``[T, M]``, and the diagonal; factors belong to those of all edges."""
         mask = keep if factors is None else inside
-        return Seen(*(None if one is None else self._with_loops(one) for one in (mask, factors)))
+        found = [None if one is None else self._with_loops(one) for one in (mask, factors)]
+        return Seen(found[0], found[1])
 
     def _with_loops(self, values: Tensor) -> Tensor:
         """Values of edges ``[T, M]`` as those of entries ``[T, E]``, with ones on the diagonal."""

@@ -29,7 +29,6 @@ class Sparse:
         """The product with ``x [T, cols, F]``; of more rows, the first count."""
         return sparse_product(self.places, self.values, first_rows(x, self.places.num_cols), symmetric=self.symmetric)
 
-
     def narrows(self, x: Features, outputs: int) -> bool:
         """Whether ``(S x) W`` takes fewer products than ``S (x W)``: in a mini-batch few rows look at many nodes."""
         rows, cols, entries = self.places.num_rows, self.places.num_cols, self.places.col.shape[0]

@@ -45,8 +45,10 @@ def check_mini_batches(trial: Trial, architecture: Architecture, course: Course,
     check_trial(trial, architecture, course.selection, "node", per_layer=course.per_layer)
     name, network = architecture.network(trial.method)
     if network.hops is Network.hops:
-        because = "is your own module, whose layers are not seen" if network.opaque else "looks at the whole graph"
-        because = "samples neighbours in its own way: --batch-size says by how many nodes" if network.sampled else because
+        because = "is your own module: its layers are not seen" if network.opaque else "looks at the whole graph"
+        because = (
+            "samples neighbours in its own way: --batch-size says by how many nodes" if network.sampled else because
+        )
         raise TadropedgeError(f"mini_batch cannot be used with {name}, which {because}")
     for option in UNSEEN:
         if option in Method.of(trial.method).options:
@@ -108,8 +110,10 @@ class SampledTraining:
         keys = torch.tensor([signed(trial.seed)], device=self.device)
         self.order = Draws(keys, self.epoch)
         self.sampler = self._sampler(keys)
-        columns = [torch.tensor([value], device=self.device) for value in (trial.learning_rate, trial.weight_decay)]
-        self.optimizer = Adam(self.parameters, *(column[:, None, None] for column in columns), self.updates)
+        rate, decay = (
+            torch.tensor([[[value]]], device=self.device) for value in (trial.learning_rate, trial.weight_decay)
+        )
+        self.optimizer = Adam(self.parameters, rate, decay, self.updates)
         self.noise = Dropout(torch.tensor([trial.dropout], device=self.device), keys, self.updates)
         shapes = {name: tuple(value.shape[1:]) for name, value in self.parameters.items()}
         self.weights = layer_weights(shapes) if course.gradient_norms else []
@@ -162,7 +166,8 @@ class SampledTraining:
         """The training nodes of each step of this epoch: a new order in each, the same for all processes."""
         words = self.order.words(self.task.graph.num_nodes, ORDER)[0].index_select(0, self.training)
         order = (words >> 1).sort(stable=True).indices
-        return self.training.index_select(0, order).split(self.plan.size)
+        steps: Sequence[Tensor] = self.training.index_select(0, order).split(self.plan.size)
+        return steps
 
     def mini_batch(self, seeds: Tensor) -> tuple[MiniBatch, Features]:
         """What the outputs of some nodes depend on in this epoch, and the features of its nodes."""

@@ -82,11 +82,15 @@ class Dropout:
             torch.mul(own, multiplier[trials], out=coins.resize_(len(multiplier[trials]), len(own)))
             coins += offset[trials]
             factors.resize_(coins.shape).copy_(coins < self.limit[trials])
-            yield (trials, rows), factors.view(len(coins), len(range(shape[1])[rows]), shape[2]).mul_(self.scale[trials])
+            yield (
+                (trials, rows),
+                factors.view(len(coins), len(range(shape[1])[rows]), shape[2]).mul_(self.scale[trials]),
+            )
 
     def _words(self, shape: torch.Size, rows: slice) -> Tensor:
         """The words of the entries of some rows, flat."""
-        return pair_words(shape[1] * shape[2], self.limit.device).view(shape[1:])[rows].flatten()
+        words: Tensor = pair_words(shape[1] * shape[2], self.limit.device)
+        return words.view(shape[1:])[rows].flatten()
 
 
 class NamedDropout(Dropout):
