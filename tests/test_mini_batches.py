@@ -171,12 +171,12 @@ def whole_logits(task, architecture, trial, course, epoch):
 
 @pytest.mark.parametrize("name", LAYERED)
 @pytest.mark.parametrize("method", METHODS)
-def test_outputs_are_those_of_the_whole_graph(name, method):
-    given = prepared(name, method)
+def test_outputs_are_those_of_the_whole_graph(name, method, device):
+    given = prepared(name, method, data=clusters().to(device))
     expected = whole_logits(*given, epoch=4)
     mine = SampledTraining(*given, plan=MiniBatches(size=7))
     mine.epoch += 4
-    seeds = torch.tensor([3, 150, 77, 12, 60])
+    seeds = torch.tensor([3, 150, 77, 12, 60], device=device)
     torch.testing.assert_close(mine.logits(seeds), expected[:, seeds], atol=1e-5, rtol=1e-5)
 
 
@@ -219,7 +219,7 @@ def test_sparse_features_are_those_of_dense_ones():
     sparse = replace(dense, features=dense.features.to_sparse_csr())
     losses = []
     for data in (dense, sparse):
-        training = SampledTraining(*prepared("sage", "cdf", data=data), plan=MiniBatches(size=9, fanout=(4, 3, 2)))
+        training = SampledTraining(*prepared("sage", "cdf", data=data), plan=MiniBatches(size=6, fanout=(4, 3, 2)))
         losses.append(training.run().train_loss)
     np.testing.assert_allclose(*losses, atol=1e-5)
 
@@ -250,14 +250,14 @@ def test_no_mask_of_all_edges_is_made():
 @pytest.mark.parametrize("name", ["gcn", "gat", "sage"])
 def test_it_learns_from_few_neighbours(name):
     laboratory = Laboratory(clusters(), Architecture(name, 2, 16), 25)
-    outcome = laboratory.train_sampled(Trial("dropedge", seed=1), MiniBatches(size=16, fanout=(5, 3)))
+    outcome = laboratory.train_sampled(Trial("dropedge", seed=1), MiniBatches(size=5, fanout=(5, 3)))
     assert outcome.train_loss[-1] < 0.7 * outcome.train_loss[0]
     assert not outcome.failed
 
 
 def test_batch_norm_learns_on_one_process():
     laboratory = Laboratory(clusters(), Architecture("gcn", 2, 16), 15)
-    outcome = laboratory.train_sampled(Trial.of("dropedge", batch_norm=True), MiniBatches(size=16, fanout=(5, 3)))
+    outcome = laboratory.train_sampled(Trial.of("dropedge", batch_norm=True), MiniBatches(size=5, fanout=(5, 3)))
     assert outcome.train_loss[-1] < 0.8 * outcome.train_loss[0]
 
 

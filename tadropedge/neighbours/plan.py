@@ -9,6 +9,7 @@ from tadropedge.checks import as_integer, check_integer, check_list, settle
 from tadropedge.errors import TadropedgeError, show
 
 ALL = -1  # the fan-out that takes every neighbour
+MOST_HOPS = 2**20
 MOST = 2**31 - 1  # of a count
 
 
@@ -38,7 +39,7 @@ class MiniBatches:
         tadropedge.errors.TadropedgeError: fanout has 2 numbers (15,10), but the network looks 3 hops far: give one \
 number, or 3
         """
-        given = tuple(self.fanout)
+        given, hops = tuple(self.fanout), check_integer("hops", hops, 0, MOST_HOPS)
         if len(given) == 1:
             return given * hops
         if len(given) != hops:

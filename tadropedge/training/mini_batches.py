@@ -63,7 +63,7 @@ def check_mini_batches(trial: Trial, architecture: Architecture, course: Course,
         )
     if trial.batch_size is not None:
         raise TadropedgeError(
-            f"batch_size={trial.batch_size} and mini_batch exclude each other: the first is for steps on the whole graph"
+            f"batch_size={trial.batch_size} and mini_batch exclude each other: the first is for the whole graph"
         )
     settings = architecture.settings_of(trial)
     if ranks.count > 1 and settings.get("batch_norm"):

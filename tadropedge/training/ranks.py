@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from tadropedge.errors import TadropedgeError
+
 PATIENCE = timedelta(minutes=10)  # for which a process waits for the others
 
 
@@ -39,7 +41,13 @@ class Ranks:
         """The sum of a tensor over all processes."""
         if self.count > 1:
             value = value.clone()
-            dist.all_reduce(value)
+            try:
+                dist.all_reduce(value)
+            except RuntimeError as error:  # what torch raises when a connection breaks or nobody answers
+                raise TadropedgeError(
+                    f"process {self.rank} of {self.count} lost the others: one of them ended, or did not answer for "
+                    f"{PATIENCE.total_seconds():.0f} s; start all of them again"
+                ) from error
         return value
 
     def all_summed(self, values: Sequence[Tensor]) -> Sequence[Tensor]:
