@@ -2,10 +2,12 @@
 
 Both: GCN or GraphSAGE of two layers and 128 units, 128 features, 1,024 seeds, fan-out 15,10, edges kept with
 probability 0.7, one step of Adam. Ours samples among the edges kept in the epoch and normalises by the degrees of the
-thinned graph. PyG: ``NeighborLoader`` (it needs pyg-lib or torch-sparse), ``dropout_edge`` on the batch, ``GCNConv`` or
-``SAGEConv`` with the arcs of each layer trimmed (``trim_to_layer``) where pyg-lib counts them. Where neither package is
-here, PyG's steps take batches that our sampler made, which are then not part of its time: the row says so, and
-``pyg_sampling_milliseconds`` is empty. The two take turns, and ratios are those of their medians.
+thinned graph. PyG: ``NeighborLoader``, ``dropout_edge``, ``GCNConv`` or ``SAGEConv`` on the arcs that each layer needs
+(``trim_to_layer``), as arcs and as CSR matrices, of which the faster counts.
+
+``NeighborLoader`` needs pyg-lib or torch-sparse. Where neither is here, PyG is handed batches of the same sizes, and
+sampling is part of our time only: ``pyg_samples`` is false, and ``pyg_sampling_milliseconds`` is empty. The calls take
+turns, and ratios are those of their medians.
 
     python benchmarks/mini_batches.py [--device cuda] [--workers 0] [--out FILE]
 """
@@ -16,6 +18,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -26,7 +29,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.loader import NeighborLoader
 from torch_geometric.nn import GCNConv, SAGEConv
-from torch_geometric.utils import dropout_edge, to_undirected, trim_to_layer
+from torch_geometric.utils import dropout_edge, to_torch_csr_tensor, to_undirected, trim_to_layer
 
 import tadropedge as tde
 from tadropedge.neighbours.plan import MiniBatches
@@ -49,35 +52,38 @@ def power_law(nodes: int, edges: int) -> tde.Graph:
 
 
 class Peer(nn.Module):
-    """Two convolutions of PyG, dropout and ReLU between them."""
+    """Two convolutions of PyG with dropout and ReLU between them, on arcs or on CSR matrices, each trimmed by layer."""
 
-    def __init__(self, layer: type[nn.Module]) -> None:
+    def __init__(self, layer: type[nn.Module], csr: bool) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([layer(FEATURES, HIDDEN), layer(HIDDEN, CLASSES)])
+        self.layers, self.csr = nn.ModuleList([layer(FEATURES, HIDDEN), layer(HIDDEN, CLASSES)]), csr
 
     def forward(self, batch: Data) -> Tensor:
+        """Logits of the seeds."""
         x, arcs = batch.x, batch.edge_index
-        trims = batch.get("num_sampled_nodes") is not None
-        if not trims:  # counts say which arcs a layer needs; they are of no use once arcs are dropped
-            arcs = dropout_edge(arcs, p=1 - KEEP)[0]
+        counts = (batch.get("num_sampled_nodes"), batch.get("num_sampled_edges"))
         for place, layer in enumerate(self.layers):
-            if trims:
-                x, arcs, _ = trim_to_layer(place, batch.num_sampled_nodes, batch.num_sampled_edges, x, arcs)
-            x = layer(x, dropout_edge(arcs, p=1 - KEEP)[0] if trims else arcs)
+            if counts[0] is not None:
+                x, arcs, _ = trim_to_layer(place, *counts, x, arcs)
+            kept = dropout_edge(arcs, p=1 - KEEP)[0]
+            x = layer(x, to_torch_csr_tensor(kept.flip(0), size=(len(x), len(x))) if self.csr else kept)
             x = nn.functional.dropout(x.relu(), 0.5) if place == 0 else x
         return x[: batch.batch_size]
 
 
 def batches_of(training: SampledTraining, device: str) -> Iterator[Data]:
-    """Batches as NeighborLoader's, by our sampler, for machines without pyg-lib and torch-sparse."""
+    """Batches as NeighborLoader's with pyg-lib, by our sampler, for machines without it."""
     task = training.task
     while True:
         for seeds in training.steps():
             found, _ = training.mini_batch(seeds)
-            ends = [torch.stack((block.col, block.row))[:, block.edge] for block in found.blocks]
-            arcs = torch.cat(ends, dim=1).unique(dim=1)
-            made = Data(x=task.features[found.nodes], edge_index=arcs, y=task.labels[found.nodes])
+            outer, inner = found.blocks
+            fresh = outer.edge & (outer.row >= inner.num_rows)  # the neighbours of seeds were found before
+            hops = [torch.stack((block.col, block.row))[:, own] for block, own in ((inner, inner.edge), (outer, fresh))]
+            made = Data(x=task.features[found.nodes], edge_index=torch.cat(hops, dim=1), y=task.labels[found.nodes])
             made.batch_size = len(seeds)
+            made.num_sampled_nodes = [len(seeds), inner.num_cols - len(seeds), outer.num_cols - inner.num_cols]
+            made.num_sampled_edges = [hop.shape[1] for hop in hops]
             yield made.to(device)
 
 
@@ -113,23 +119,15 @@ def compare(title: str, network: str, graph: tde.Graph, options: argparse.Namesp
         source: Iterator[Data] = (batch.to(device) for _ in iter(int, 1) for batch in loader)
     else:
         source = batches_of(SampledTraining(*given, plan=ours.plan), device)
-    peer = Peer({"gcn": GCNConv, "sage": SAGEConv}[network]).to(device)
-    adam = torch.optim.Adam(peer.parameters(), lr=0.01, weight_decay=5e-4)
-
-    def learn(batch: Data) -> None:
-        adam.zero_grad()
-        nn.functional.cross_entropy(peer(batch), batch.y[: batch.batch_size]).backward()
-        adam.step()
-
     if not can_sample:
         source = cycle([next(source) for _ in range(4)])  # so that our sampler is not part of its time
 
-    def peer_step() -> None:
-        learn(next(source))
-
-    calls = [lambda: ours._step(next(steps)), lambda: ours.mini_batch(next(steps)), peer_step]
+    peers = [Peer({"gcn": GCNConv, "sage": SAGEConv}[network], csr).to(device) for csr in (False, True)]
+    calls = [lambda: ours._step(next(steps)), lambda: ours.mini_batch(next(steps))]
+    calls += [partial(learn, peer, torch.optim.Adam(peer.parameters(), lr=0.01), source) for peer in peers]
     calls += [lambda: next(source)] if can_sample else []
-    mine, sampling, theirs, *their_sampling = medians(calls, options.repeat, device)
+    mine, sampling, arcs, csr, *their_sampling = medians(calls, options.repeat, device)
+    theirs = min(arcs, csr)
     return {
         "graph": title,
         "edges": graph.num_edges,
@@ -138,11 +136,20 @@ def compare(title: str, network: str, graph: tde.Graph, options: argparse.Namesp
         "milliseconds": round(1e3 * mine, 1),
         "sampling_milliseconds": round(1e3 * sampling, 1),
         "pyg_milliseconds": round(1e3 * theirs, 1),
+        "pyg_uses": "arcs" if arcs < csr else "csr",
         "pyg_sampling_milliseconds": round(1e3 * their_sampling[0], 1) if their_sampling else None,
         "pyg_samples": can_sample,
         "times_faster": round(theirs / mine, 2),
         "repetitions": options.repeat,
     }
+
+
+def learn(peer: nn.Module, adam: torch.optim.Optimizer, source: Iterator[Data]) -> None:
+    """One step of PyG's network."""
+    batch = next(source)
+    adam.zero_grad()
+    nn.functional.cross_entropy(peer(batch), batch.y[: batch.batch_size]).backward()
+    adam.step()
 
 
 def _cycle(training: SampledTraining) -> Iterator[Tensor]:
@@ -168,7 +175,9 @@ def main() -> None:
         for network in ("gcn", "sage"):
             rows.append(compare(title, network, graph, options))
             print(rows[-1])
-    write(options.out or f"results/benchmarks/mini-batches-{options.device}.json", {"mini_batches": rows}, options.device)
+    write(
+        options.out or f"results/benchmarks/mini-batches-{options.device}.json", {"mini_batches": rows}, options.device
+    )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ def prepared(name, method, *, per_layer=False, epochs=3, data=None, layers=3, **
 def curves(name, method, size, ranks=None):
     """The losses of twenty epochs, ``[2, 20]``."""
     training = SampledTraining(
-        *prepared(name, method, epochs=20, layers=2), plan=MiniBatches(size=size, fanout=(4, 3)), ranks=ranks or Ranks()
+        *prepared(name, method, epochs=20, layers=2),
+        plan=MiniBatches(size=size, fanout=(4, 3), evaluate=50),
+        ranks=ranks or Ranks(),
     )
     outcome = training.run()
     return np.stack((outcome.train_loss, outcome.val_loss))

@@ -224,6 +224,17 @@ def test_sparse_features_are_those_of_dense_ones():
     np.testing.assert_allclose(*losses, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", LAYERED)
+def test_evaluation_in_pieces_is_that_of_the_whole_graph(name):
+    training = SampledTraining(*prepared(name, "cdf"), plan=MiniBatches(size=6, evaluate=13))
+    training.run_epoch(evaluate=False)
+    found = training.evaluation()
+    expected = training.network.evaluation(training.state, training.looking.x, training.epoch)
+    judged = (training.looking.masks[1] + training.looking.masks[2])[0] > 0
+    assert 0 < int(judged.sum()) < len(judged)
+    torch.testing.assert_close(found[:, judged], expected[:, judged], atol=1e-5, rtol=1e-5)
+
+
 def test_an_epoch_sees_every_training_node_once_in_an_order_of_its_own():
     training = SampledTraining(*prepared("gcn", "dropedge"), plan=MiniBatches(size=7))
     first = training.steps()

@@ -74,6 +74,10 @@ def train_command(
         str | None,
         Option(metavar="K,K", help="most neighbours per node, hop by hop, with --mini-batch (default -1: all)"),
     ] = None,
+    evaluate_nodes: Annotated[
+        int | None,
+        Option(metavar="N", help="evaluate so many nodes at a time, with --mini-batch (default: all at once)"),
+    ] = None,
     gradient_norms: Annotated[
         bool, Option("--gradient-norms", help="record the gradient norm of every layer; with --out, also as csv")
     ] = False,
@@ -86,7 +90,7 @@ def train_command(
     budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
-    plan = _mini_batches(mini_batch, fanout, batch_size)
+    plan = _mini_batches(mini_batch, fanout, evaluate_nodes, batch_size)
     from tadropedge.training.config import SCORED, Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
 
@@ -133,21 +137,25 @@ def train_command(
     print(json.dumps(answer) if as_json else "\n".join(lines + saved))
 
 
-def _mini_batches(size: int | None, fanout: str | None, batch_size: int | None) -> MiniBatches | None:
+def _mini_batches(
+    size: int | None, fanout: str | None, evaluate: int | None, batch_size: int | None
+) -> MiniBatches | None:
     """How training is cut into mini-batches, checked before torch is loaded."""
-    from tadropedge.neighbours.plan import MiniBatches, read_fanout
+    from tadropedge.neighbours.plan import ALL, MiniBatches, read_fanout
 
     check_count("mini_batch", size)
+    check_count("evaluate_nodes", evaluate)
     if size is None:
-        if fanout is not None:
-            raise TadropedgeError(f"--fanout belongs to --mini-batch N, which is missing, got {fanout!r}")
+        for flag, value in (("--fanout", fanout), ("--evaluate-nodes", evaluate)):
+            if value is not None:
+                raise TadropedgeError(f"{flag} belongs to --mini-batch N, which is missing, got {value!r}")
         return None
     if batch_size is not None:
         raise TadropedgeError(
             f"--batch-size and --mini-batch exclude each other, got {batch_size} and {size}: the first is for steps on "
             "the whole graph"
         )
-    return MiniBatches(size=size, **({} if fanout is None else {"fanout": read_fanout(fanout)}))
+    return MiniBatches(size=size, fanout=(ALL,) if fanout is None else read_fanout(fanout), evaluate=evaluate)
 
 
 def _ranks(device: str) -> AbstractContextManager[Ranks]:

@@ -18,7 +18,8 @@ class MiniBatches:
     """``size`` training nodes per step, and a ``fanout`` for each hop from them: the most neighbours of one node.
 
     As in PyTorch Geometric, the first number is for the nodes of the step themselves, which the last layer looks at; −1
-    takes all neighbours. One number alone is for all hops.
+    takes all neighbours. One number alone is for all hops. ``evaluate`` is how many nodes are evaluated at a time, with
+    all their neighbours; None: the whole graph at once, layer by layer.
 
     >>> MiniBatches(size=1024, fanout=(15, 10)).of_hops(2), MiniBatches(size=1024).of_hops(3)
     ((15, 10), (-1, -1, -1))
@@ -26,10 +27,13 @@ class MiniBatches:
 
     size: int
     fanout: Sequence[int] = (ALL,)
+    evaluate: int | None = None
 
     def __post_init__(self) -> None:
         settle(self, size=check_integer("size", self.size, 1, MOST))
         settle(self, fanout=tuple(check_fanout(check_list("fanout", self.fanout, "whole numbers"))))
+        if self.evaluate is not None:
+            settle(self, evaluate=check_integer("evaluate", self.evaluate, 1, MOST))
 
     def of_hops(self, hops: int) -> tuple[int, ...]:
         """The fan-out of each of so many hops; refused where another number of them is given.

@@ -345,7 +345,7 @@ class Laboratory:
             raise TadropedgeError(f"mini_batch cannot be used with {self.dataset.name}: its samples are whole graphs")
         check_kind("plan", plan, MiniBatches)
         ranks = Ranks() if ranks is None else check_kind("ranks", ranks, Ranks)
-        check_mini_batches(trial, self.architecture, course, ranks)
+        check_mini_batches(trial, self.architecture, course, plan=plan, ranks=ranks)
         fanout_of(plan, make_task(self.dataset).network(self.architecture, [trial]))  # before scores are computed
         task = make_task(self.dataset, [self.split(trial.split)], self._needed([trial]))
         self._reached(1, 0, 0, 1, 0)

@@ -11,6 +11,7 @@ Batch norm is the exception: its statistics are those of the rows that a layer c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError
 from tadropedge.method import Method
 from tadropedge.neighbours.coins import PairCoins
-from tadropedge.neighbours.plan import MiniBatches
+from tadropedge.neighbours.plan import ALL, MiniBatches
 from tadropedge.neighbours.rows import entries_of_rows
 from tadropedge.neighbours.sampler import MiniBatch, NeighbourSampler
 from tadropedge.neighbours.thinned import ThinnedGraph
@@ -34,13 +35,15 @@ from tadropedge.training.noise import Dropout
 from tadropedge.training.optimizer import Adam
 from tadropedge.training.ranks import Ranks
 from tadropedge.training.record import Record
-from tadropedge.training.task import TRAIN, Task, cross_entropy, passes
+from tadropedge.training.task import TEST, TRAIN, VAL, Task, cross_entropy, passes
 from tadropedge.training.trainer import check_trial
 
 UNSEEN = ("connected", "exact")  # options that look at the whole graph in every epoch
 
 
-def check_mini_batches(trial: Trial, architecture: Architecture, course: Course, ranks: Ranks) -> None:
+def check_mini_batches(
+    trial: Trial, architecture: Architecture, course: Course, *, plan: MiniBatches, ranks: Ranks
+) -> None:
     """Refuse what mini-batches cannot do, before any work."""
     check_trial(trial, architecture, course.selection, "node", per_layer=course.per_layer)
     name, network = architecture.network(trial.method)
@@ -56,6 +59,10 @@ def check_mini_batches(trial: Trial, architecture: Architecture, course: Course,
                 f"mini_batch cannot be used with {trial.method!r}: the option {option} looks at all edges in every "
                 "epoch, a mini-batch only at its own"
             )
+    if plan.evaluate is not None and "expected" in Method.of(trial.method).options:
+        raise TadropedgeError(
+            f"{trial.method!r} is evaluated on edges with weights, which pieces of nodes do not see: leave out evaluate"
+        )
     if course.selection != "evaluation":
         raise TadropedgeError(
             f"selection {course.selection!r} needs the validation loss of the training pass, which mini-batches do not "
@@ -97,7 +104,7 @@ class SampledTraining:
         ranks: Ranks | None = None,
     ) -> None:
         self.task, self.course, self.plan, self.ranks = task, course, plan, ranks or Ranks()
-        check_mini_batches(trial, architecture, course, self.ranks)
+        check_mini_batches(trial, architecture, course, plan=plan, ranks=self.ranks)
         self.trial, self.device = trial, task.graph.device
         self.network = task.network(architecture, [trial])
         self.parameters = self.network.initial([trial.seed], self.device)
@@ -150,7 +157,7 @@ class SampledTraining:
         return self.record.outcomes(evaluated)[0]
 
     def run_epoch(self, evaluate: bool = True) -> None:
-        """One pass over the training nodes, then an evaluation on the whole graph, layer by layer."""
+        """One pass over the training nodes, then an evaluation on all edges."""
         steps = [self._step(nodes) for nodes in self.steps()]
         with torch.no_grad():
             total = self.ranks.summed(torch.stack([loss for loss, _ in steps]).sum(dim=0))
@@ -158,9 +165,31 @@ class SampledTraining:
             if evaluate:
                 if self.weights:
                     self.record.descended(self.epoch, torch.stack([norms for _, norms in steps]).mean(dim=0))
-                logits = self.network.evaluation(self.state, self.looking.x, self.epoch)
-                self.record.evaluated(self.epoch, logits, self.looking)
+                self.record.evaluated(self.epoch, self.evaluation(), self.looking)
             self.epoch += 1
+
+    def evaluation(self) -> Tensor:
+        """Logits ``[1, N, C]`` on all edges without noise; where pieces are asked for, only of nodes that are judged.
+
+        A piece of nodes is computed with all that its outputs depend on. Each process takes its share of the pieces.
+        """
+        if self.plan.evaluate is None:
+            return self.network.evaluation(self.state, self.looking.x, self.epoch)
+        judged = (self.looking.masks[VAL] + self.looking.masks[TEST])[0].nonzero()[:, 0]
+        shape = (1, self.task.graph.num_nodes, self.task.num_classes)
+        logits = torch.zeros(shape, device=self.device)
+        for nodes in judged.split(self.plan.evaluate)[self.ranks.rank :: self.ranks.count]:
+            found = self.whole.sample(nodes, 0)
+            x = rows_of(self.task.features, found.nodes)
+            logits[:, nodes] = self.network.on_blocks(self.state, x, found.blocks, None)
+        return self.ranks.summed(logits)
+
+    @cached_property
+    def whole(self) -> NeighbourSampler:
+        """All neighbours, over all edges."""
+        hops = self.network.hops or []
+        thinned = ThinnedGraph(self.task.graph, PairCoins(None, 0))
+        return NeighbourSampler(thinned, hops, [ALL] * (max(hops, default=-1) + 1), of_rows=self.network.of_rows)
 
     def steps(self) -> Sequence[Tensor]:
         """The training nodes of each step of this epoch: a new order in each, the same for all processes."""

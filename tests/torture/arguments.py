@@ -832,9 +832,11 @@ def trainings() -> Iterator[Call]:
     yield Call(f"{name}.available_options", lab.available_options, {"method": "auto"}, {"method": Name()})
     yield Call(f"{name}.train", lab.train, {"trials": [Trial()]}, {"trials": Listed(empty=True), "keep_state": Flag()})
     yield Call(f"{name}.train_sampled", lab.train_sampled, {"trial": Trial(), "plan": MiniBatches(size=2)},
-               {"trial": Instance(), "plan": Instance(), "ranks": Optional(Instance()), "keep_state": Flag()})  # fmt: skip
+               {"trial": Instance(), "plan": Instance(), "ranks": Optional(Instance()),
+                "keep_state": Flag()})  # fmt: skip
     yield Call("tadropedge.neighbours.plan.MiniBatches", MiniBatches, {"size": 3, "fanout": [4, 2]},
-               {"size": Whole(1, 2**31 - 1), "fanout": Listed()})  # fmt: skip
+               {"size": Whole(1, 2**31 - 1), "fanout": Listed(),
+                "evaluate": Optional(Whole(1, 2**31 - 1))})  # fmt: skip
     yield Call("tadropedge.neighbours.plan.MiniBatches.of_hops", MiniBatches(size=3).of_hops, {"hops": 2},
                {"hops": Whole(0, 2**20)})  # fmt: skip
     name = "tadropedge.training.model_file"
