@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 
@@ -12,25 +13,30 @@ from contracts.networks import Largest
 from graphs import ZOO
 from sampled import KINDS, clusters, curves, prepared, take_part
 from torch import multiprocessing
+from typer.testing import CliRunner
 
 from tadropedge import Graph, sample_edges, shift_operator
+from tadropedge.cli import app
 from tadropedge.errors import TadropedgeError
 from tadropedge.neighbours.coins import PairCoins
 from tadropedge.neighbours.plan import MiniBatches
 from tadropedge.neighbours.sampler import NeighbourSampler
 from tadropedge.neighbours.thinned import ThinnedGraph
-from tadropedge.nn.network import TrainingStep
+from tadropedge.nn.network import Network, TrainingStep
+from tadropedge.nn.own import own_network
+from tadropedge.registry import NETWORKS
 from tadropedge.shift import NORMALIZATIONS
 from tadropedge.training.batch import Batch
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.training.mini_batches import SampledTraining
+from tadropedge.training.model_file import NUMBERS
 from tadropedge.training.ranks import Ranks
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 KARATE = ZOO["karate"]
-LAYERED = ["gcn", "jknet", "incepgcn", "resgcn", "gcnii", "appnp", "sage", "mlp", "gat"]
+LAYERED = [name for name, network in NETWORKS.items() if network.hops is not Network.hops]
 METHODS = ["original", "dropedge", "cdf", "degree-proportional", "dropedge:unbiased", "degree-proportional:unbiased"]
 
 
@@ -50,6 +56,13 @@ def pairs_of(graph, batch, block):
     """The ends in the whole graph of the edges of a block."""
     ends = batch.nodes[block.row[block.edge]], batch.nodes[block.col[block.edge]]
     return {tuple(sorted(pair)) for pair in torch.stack(ends, dim=1).tolist()}
+
+
+def test_every_full_batch_network_can_be_sampled():
+    whole = {"ptdnet", "neuralsparse"}  # which learn their edges from all of them
+    samplers = {name for name, network in NETWORKS.items() if network.sampled}
+    ours = {name for name, one in NETWORKS.items() if one.level == "node" and not one.opaque}
+    assert {*LAYERED} == ours - samplers - whole
 
 
 # -- what a mini-batch sees ---------------------------------------------------------------------------------------
@@ -268,8 +281,8 @@ def test_it_learns_from_few_neighbours(name):
 
 def test_batch_norm_learns_on_one_process():
     laboratory = Laboratory(clusters(), Architecture("gcn", 2, 16), 15)
-    outcome = laboratory.train_sampled(Trial.of("dropedge", batch_norm=True), MiniBatches(size=5, fanout=(5, 3)))
-    assert outcome.train_loss[-1] < 0.8 * outcome.train_loss[0]
+    outcome = laboratory.train_sampled(Trial.of("dropedge", batch_norm=True), MiniBatches(size=7, fanout=(5, 3)))
+    assert outcome.train_loss[-1] < 0.8 * outcome.train_loss[0]  # the last step of an epoch has one node
 
 
 # -- several processes --------------------------------------------------------------------------------------------
@@ -282,6 +295,35 @@ def test_losses_are_the_same_with_one_two_and_four_processes(tmp_path):
         for rank in range(count):
             np.testing.assert_allclose(np.load(tmp_path / f"{count}-{rank}.npy"), alone, atol=1e-5)
             assert not np.array_equal(alone[0], alone[1])
+
+
+# -- the command --------------------------------------------------------------------------------------------------
+
+
+def test_the_command_trains_by_mini_batches_and_saves_the_model(tmp_path):
+    words = ["train", "clusters", "--method", "dropedge", "--epochs", "3", "--hidden", "8", "--json"]
+    sampled = ["--mini-batch", "4", "--fanout", "-1,3", "--evaluate-nodes", "50", "--out", str(tmp_path / "model")]
+    ended = CliRunner().invoke(app, words + sampled)
+    assert ended.exit_code == 0, ended.output
+    told = json.loads(ended.stdout)
+    assert 0 < told["train_loss"] < 5
+    assert (tmp_path / "model" / NUMBERS).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--fanout 3", "--fanout belongs to --mini-batch N, which is missing, got '3'"),
+        ("--evaluate-nodes 3", "--evaluate-nodes belongs to --mini-batch N, which is missing, got 3"),
+        ("--mini-batch 4 --fanout 3;2", "--fanout must be whole numbers such as 15,10 (-1: all neighbours), got '3;2'"),
+        ("--mini-batch 4 --fanout 0", "--fanout must be whole numbers of at least 1, or -1 for all neighbours, got 0"),
+        ("--mini-batch 4 --batch-size 2", "--batch-size and --mini-batch exclude each other, got 2 and 4"),
+        ("--mini-batch 0", "--mini-batch must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_the_command_refuses_in_one_line(words, said):
+    ended = CliRunner().invoke(app, ["train", "clusters", *words.split()])
+    assert said in str(ended.exception)
 
 
 # -- what is refused ----------------------------------------------------------------------------------------------
@@ -302,6 +344,16 @@ def test_what_mini_batches_cannot_do_is_refused(method, settings, words):
     laboratory = Laboratory(clusters(), Architecture("gcn", 2, 8), 2)
     with pytest.raises(TadropedgeError, match=words):
         laboratory.train_sampled(Trial.of(method, **settings), MiniBatches(size=5))
+
+
+def test_an_own_module_is_refused():
+    name = own_network(lambda num_features, num_classes: torch.nn.Linear(num_features, num_classes), "mine:make")
+    try:
+        laboratory = Laboratory(clusters(), Architecture(name, 2, 8), 2)
+        with pytest.raises(TadropedgeError, match="is your own module: its layers are not seen"):
+            laboratory.train_sampled(Trial("dropedge"), MiniBatches(size=5))
+    finally:
+        del NETWORKS[name]
 
 
 def test_batch_norm_of_several_processes_is_refused():

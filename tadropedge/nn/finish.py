@@ -51,7 +51,7 @@ class BatchNorm:
         """Move the running statistics towards those of this pass."""
         with torch.no_grad():
             self.mean.lerp_(mean, MOMENTUM)
-            self.variance.lerp_(variance * (count / (count - 1)), MOMENTUM)
+            self.variance.lerp_(variance * (count / max(1, count - 1)), MOMENTUM)  # one row has no spread
 
     def __call__(self, h: Tensor, training: bool) -> Tensor:
         """Normalise ``h [T, N, F]`` by its own statistics in training, otherwise by the running ones."""
