@@ -70,6 +70,10 @@ def ranks_of(entries: Tensor, seed: int, epoch: int, stream: int) -> Tensor:
 
     Each is a pure function of (seed, epoch, stream, entry): which neighbours are sampled does not depend on who asks.
     """
+    if not entries.is_cuda and len(entries) > BLOCK:
+        return torch.cat([ranks_of(part, seed, epoch, stream) for part in entries.split(BLOCK)])
     state, _ = key(seed, epoch, stream)
-    words = mix_tensor(mix_tensor((entries + 1) * signed(GOLDEN)) + state)
-    return (words >> 33) & (2**31 - 1)
+    words = mix_tensor((entries + 1) * signed(GOLDEN) + state)  # SplitMix64, started from (seed, epoch, stream)
+    words >>= 33
+    words &= 2**31 - 1
+    return words

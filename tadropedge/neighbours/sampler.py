@@ -104,20 +104,24 @@ class NeighbourSampler:
 
     def _chosen(self, seen: SeenRows, counts: Tensor, most: int, at: tuple[int, int, int]) -> Tensor:
         """The places ``[K']`` of the diagonal and of at most ``most`` edges of each row, of the smallest numbers."""
-        long = (counts > most).index_select(0, seen.owner) & (seen.pair < self.thinned.graph.num_edges)
-        chosen, places = ~long, long.nonzero()[:, 0]
-        owner, ranks = seen.owner[places], ranks_of(seen.entry[places], *at)
+        long = counts > most
+        if not bool(long.any()):
+            return torch.arange(len(seen.owner), device=counts.device)
+        ranks = ranks_of(seen.entry, *at).masked_fill_(seen.pair >= self.thinned.graph.num_edges, -1)
         # The smallest are almost surely below this: few need to be put in order. Where it was too low, all are.
-        limit = (most + SLACK * most**0.5 + SLACK) / counts.clamp_min(1) * LARGEST
-        low = ranks < limit.index_select(0, owner)
-        enough = torch.bincount(owner[low], minlength=len(counts)) >= most
-        low |= ~enough.index_select(0, owner)
-        places, owner, ranks = places[low], owner[low], ranks[low]
-        order = (owner * LARGEST + ranks).sort(stable=True).indices  # rows stay where they are
+        limit = ((most + SLACK * most**0.5 + SLACK) / counts.clamp_min(1) * LARGEST).to(torch.int64)
+        limit = torch.where(long, limit.clamp_max(LARGEST), LARGEST)
+        places = (ranks < limit.index_select(0, seen.owner)).nonzero()[:, 0]
+        owner = seen.owner.index_select(0, places)
+        lacking = torch.bincount(owner, minlength=len(counts)) <= counts.clamp_max(most)
+        if bool((lacking & long).any()):
+            limit = torch.where(lacking, LARGEST, limit)
+            places = (ranks < limit.index_select(0, seen.owner)).nonzero()[:, 0]
+            owner = seen.owner.index_select(0, places)
+        order = (owner * (LARGEST + 1) + ranks.index_select(0, places)).argsort()  # rows stay where they are
         starts = torch.searchsorted(owner, torch.arange(len(counts), device=owner.device))
-        among = torch.arange(len(owner), device=owner.device) - starts.index_select(0, owner) < most
-        chosen[places[order[among]]] = True
-        return chosen.nonzero()[:, 0]
+        among = torch.arange(len(owner), device=owner.device) - starts.index_select(0, owner) <= most
+        return places[order[among]].sort().values
 
     def _block(self, seen: SeenRows, columns: Tensor, ends: Tensor, epoch: int, draw: int) -> Block:
         """The block of rows that look at the nodes ``ends``, of which they are the first."""
