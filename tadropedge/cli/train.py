@@ -30,8 +30,10 @@ from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Safe, tell
 
 if TYPE_CHECKING:
+    from tadropedge.cli.progress import Report
     from tadropedge.neighbours.plan import MiniBatches
-    from tadropedge.training.config import GradientNorms
+    from tadropedge.training.config import GradientNorms, Outcome, Trial
+    from tadropedge.training.laboratory import Laboratory
     from tadropedge.training.ranks import Ranks
 
 GRADIENTS = "gradient_norms.csv"
@@ -91,7 +93,7 @@ def train_command(
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
     plan = _mini_batches(mini_batch, fanout, evaluate_nodes, batch_size)
-    from tadropedge.training.config import SCORED, Trial
+    from tadropedge.training.config import Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS, save_model
 
     trial = Trial.of(
@@ -101,19 +103,13 @@ def train_command(
     )  # fmt: skip
     with ExitStack() as held:
         ranks = None if plan is None else held.enter_context(_ranks(options.device))
-        if ranks is not None and not ranks.first:
-            out = None  # the first process writes
+        first = ranks is None or ranks.first
+        out = out if first else None  # the first process writes
         if out is not None:
             held.enter_context(output_folder(out, NUMBERS, SETTINGS, GRADIENTS, wait=wait))
         laboratory = options.laboratory(gradient_norms=gradient_norms)
-        with live_progress(as_json or (ranks is not None and not ranks.first)) as report:
-            tell(Safe("trainings", 0, 1))
-            report("training", 0, 1)
-            if plan is None:
-                outcome = laboratory.train([trial], keep_state=out is not None)[0]
-            else:
-                outcome = laboratory.train_sampled(trial, plan, ranks=ranks, keep_state=out is not None)
-            report("training", 1, 1)
+        with live_progress(as_json or not first) as report:
+            outcome = _trained(laboratory, trial, (plan, ranks), report, keep_state=out is not None)
         if outcome.failed:
             raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {learning_rate:g}")
         if out is not None:
@@ -124,15 +120,9 @@ def train_command(
                 q=laboratory.q, laplacian=laboratory.laplacian,
             )  # fmt: skip
             _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
-        if ranks is not None and not ranks.first:
-            return  # all have the same outcome
-    answer = {"dataset": options.told, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
-    if outcome.scores is not None:  # named by what they are
-        answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
-    lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
-    if gradient_norms and outcome.gradient_norms is not None:
-        answer["gradient_norms"] = told = _gradients(outcome.gradient_norms)
-        lines += _gradient_lines(told)
+    if not first:
+        return  # all have the same outcome
+    answer, lines = _answer(options.told, laboratory.measure, outcome, gradient_norms)
     saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.again}"]
     print(json.dumps(answer) if as_json else "\n".join(lines + saved))
 
@@ -163,6 +153,40 @@ def _ranks(device: str) -> AbstractContextManager[Ranks]:
     from tadropedge.training.ranks import joined_ranks
 
     return joined_ranks(chosen_device(device))
+
+
+def _trained(
+    laboratory: Laboratory,
+    trial: Trial,
+    sampled: tuple[MiniBatches | None, Ranks | None],
+    report: Report,
+    keep_state: bool,
+) -> Outcome:
+    """The outcome of one training, on the whole graph or by mini-batches."""
+    plan, ranks = sampled
+    tell(Safe("trainings", 0, 1))
+    report("training", 0, 1)
+    if plan is None:
+        outcome = laboratory.train([trial], keep_state=keep_state)[0]
+    else:
+        outcome = laboratory.train_sampled(trial, plan, ranks=ranks, keep_state=keep_state)
+    report("training", 1, 1)
+    return outcome
+
+
+def _answer(dataset: str, measure: str, outcome: Outcome, gradient_norms: bool) -> tuple[dict[str, Any], list[str]]:
+    """What is printed, as a table and as lines."""
+    from tadropedge.training.config import SCORED
+
+    method = outcome.trial.method
+    answer = {"dataset": dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
+    if outcome.scores is not None:  # named by what they are
+        answer |= {name.replace("score", measure): answer.pop(name) for name in SCORED}
+    lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
+    if gradient_norms and outcome.gradient_norms is not None:
+        answer["gradient_norms"] = told = _gradients(outcome.gradient_norms)
+        lines += _gradient_lines(told)
+    return answer, lines
 
 
 def _gradients(found: GradientNorms) -> dict[str, Any]:

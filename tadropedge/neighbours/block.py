@@ -18,7 +18,7 @@ OF_ROWS = ("random-walk", "neighbour-mean", "adjacency", "laplacian")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Block:
+class LayerBlock:
     """The first ``num_rows`` nodes of a mini-batch look at its first ``num_cols``, which contain them.
 
     * ``row``, ``col [K]``: the ends of each entry, places in the mini-batch, sorted by row; each row has its diagonal.

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.neighbours.coins import ranks_of
 from tadropedge.neighbours.plan import ALL
-from tadropedge.neighbours.thinned import SeenRows, ThinnedGraph
+from tadropedge.neighbours.thinned import SeenRows, ThinnedGraph, joined
 
 STREAM = 20_000  # of the order of neighbours, plus the hop; coins, dropout and networks stay below
 LARGEST = 2**31  # the numbers that neighbours are put in order by are below it
@@ -32,7 +32,7 @@ class MiniBatch:
 
     nodes: Tensor
     num_seeds: int
-    blocks: Sequence[Block]
+    blocks: Sequence[LayerBlock]
 
 
 class NeighbourSampler:
@@ -68,7 +68,7 @@ class NeighbourSampler:
         col = self.thinned.graph.pattern.col
         for hop in range(max(self.hops, default=-1) + 1):
             for key in self._keys(hop):
-                found[key] = self._rows(nodes, epoch, *key)
+                found[key] = joined([self._rows(part, epoch, *key) for part in self.thinned.pieces(nodes)])
                 columns[key] = col.index_select(0, found[key].entry)
             reached = torch.cat([columns[key] for key in self._keys(hop)])
             fresh = reached[self._place.index_select(0, reached) < 0].unique().to(torch.int64)
@@ -123,7 +123,7 @@ class NeighbourSampler:
         among = torch.arange(len(owner), device=owner.device) - starts.index_select(0, owner) <= most
         return places[order[among]].sort().values
 
-    def _block(self, seen: SeenRows, columns: Tensor, ends: Tensor, epoch: int, draw: int) -> Block:
+    def _block(self, seen: SeenRows, columns: Tensor, ends: Tensor, epoch: int, draw: int) -> LayerBlock:
         """The block of rows that look at the nodes ``ends``, of which they are the first."""
         graph, coins = self.thinned.graph, self.thinned.coins
         edge = seen.pair < graph.num_edges
@@ -137,7 +137,7 @@ class NeighbourSampler:
             others = seen.degrees.new_zeros(len(ends) - rows)
         else:
             others = self.thinned.degrees(ends[rows:], epoch, draw)
-        return Block(
+        return LayerBlock(
             num_rows=rows,
             num_cols=len(ends),
             row=seen.owner,

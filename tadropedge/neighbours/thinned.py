@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -11,6 +13,7 @@ from torch import Tensor
 from tadropedge.graph import Graph
 from tadropedge.neighbours.coins import PairCoins
 from tadropedge.neighbours.rows import entries_of_rows
+from tadropedge.sampling import BLOCK
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +36,21 @@ class SeenRows:
         parts = [one.index_select(0, places) for one in (self.owner, self.entry, self.pair)]
         kept = None if self.kept is None else self.kept.index_select(0, places)
         return SeenRows(owner=parts[0], entry=parts[1], pair=parts[2], kept=kept, degrees=self.degrees)
+
+
+def joined(parts: Sequence[SeenRows]) -> SeenRows:
+    """What several groups of rows see, one group after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    before = accumulate((len(part.degrees) for part in parts[:-1]), initial=0)
+
+    def column(name: str) -> Tensor | None:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else torch.cat(values)
+
+    named = {name: column(name) for name in ("entry", "pair", "kept", "degrees", "share")}
+    owner = torch.cat([part.owner + count for part, count in zip(parts, before, strict=True)])
+    return SeenRows(owner=owner, **named)  # type: ignore[arg-type]  # only the optional ones can be None
 
 
 class ThinnedGraph:
@@ -63,6 +81,16 @@ class ThinnedGraph:
             self._memory(epoch, layer).index_copy_(0, nodes, degrees)
         return SeenRows(owner=owner, entry=entry, pair=pair, kept=kept, degrees=degrees)
 
+    def pieces(self, nodes: Tensor) -> Sequence[Tensor]:
+        """The nodes in groups whose rows are read together: on a CPU they stay in its cache."""
+        if nodes.is_cuda or not len(nodes):
+            return [nodes]
+        crow = self.graph.pattern.crow
+        until = (crow.index_select(0, nodes + 1) - crow.index_select(0, nodes)).cumsum(0)
+        sizes = torch.bincount(until.div(BLOCK, rounding_mode="floor"))
+        pieces: Sequence[Tensor] = nodes.split([size for size in sizes.tolist() if size])
+        return pieces
+
     def degrees(self, nodes: Tensor, epoch: int, layer: int = 0) -> Tensor:
         """The degrees of ``nodes [R]`` in the subgraph of a layer, float32: sums of the weights of their kept edges."""
         if self.whole_degrees:
@@ -72,7 +100,7 @@ class ThinnedGraph:
         unknown = found < 0
         if bool(unknown.any()):
             others = nodes[unknown]
-            fresh = self.rows(others, epoch, layer).degrees
+            fresh = torch.cat([self.rows(part, epoch, layer).degrees for part in self.pieces(others)])
             found[unknown] = fresh
         return found
 

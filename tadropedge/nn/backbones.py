@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, GraphConvolution, Joined, Operator, Parameters
 from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
@@ -134,7 +134,7 @@ class GCN(Network):
         """As the normalisation has it."""
         return self.operators.of_rows
 
-    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[Block], noise: Noise | None) -> Tensor:
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
         """On the rows of the operators that each layer computes."""
         return self.logits(state, x, [self.operators.on_block(block) for block in blocks], noise)
 

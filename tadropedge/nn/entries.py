@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Sparse
 from tadropedge.sparse import Csr, multiply, sparse_product
@@ -77,7 +77,7 @@ class Entries:
 class BlockEntries(Entries):
     """The entries of one layer of a mini-batch, among the nodes it reads: rows that it does not compute are empty."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: LayerBlock) -> None:
         self.block, self.num_rows = block, block.num_rows
         self.places = places = block.square
         self.row, self.col, self.edge = block.row, block.col, block.edge

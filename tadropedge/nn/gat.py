@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.checks import check_number
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.backbones import DEFAULT_SPACE
 from tadropedge.nn.entries import BlockEntries, Entries
 from tadropedge.nn.finish import Noise
@@ -176,7 +176,7 @@ class GAT(Network):
         """Attention looks at no degrees at all."""
         return True
 
-    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[Block], noise: Noise | None) -> Tensor:
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
         """On the entries of the rows that each layer computes."""
         factors = [None if block.factor is None else block.factor[None] for block in blocks]
         seen = [Seen(None, own, BlockEntries(block)) for own, block in zip(factors, blocks, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.backbones import DEFAULT_SPACE, GCN
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Identity, Parameters
@@ -45,7 +45,7 @@ class MLP(GCN):
         """No layer looks at neighbours."""
         return []
 
-    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[Block], noise: Noise | None) -> Tensor:
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
         """The nodes of the mini-batch are the seeds alone."""
         return self.logits(state, x, [Identity()], noise)
 

@@ -20,7 +20,7 @@ from tadropedge.checks import as_number, check_flag, check_integer
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import shortage
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Noise
@@ -317,7 +317,7 @@ class Network:
         """Whether a layer needs the degrees of the rows it computes alone, not those of the neighbours."""
         return False
 
-    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[Block], noise: Noise | None) -> Tensor:
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
         """Logits ``[1, seeds, C]`` of a mini-batch: ``x`` are the features of its nodes, with a block for each layer.
 
         ``noise`` means training; without it, nothing is dropped from signals.

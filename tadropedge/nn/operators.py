@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tadropedge.compaction import compact_operator, compact_reweighted
 from tadropedge.graph import Graph
-from tadropedge.neighbours.block import OF_ROWS, Block
+from tadropedge.neighbours.block import OF_ROWS, LayerBlock
 from tadropedge.nn.layers import Operator, Sparse
 from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
@@ -76,7 +76,7 @@ class Operators:
         """Whether S looks at the degrees of rows alone."""
         return all(name in OF_ROWS for name in self.rows)
 
-    def on_block(self, block: Block) -> Operator:
+    def on_block(self, block: LayerBlock) -> Operator:
         """The rows of S that a layer of a mini-batch computes; of one trial."""
         return Sparse(block.places, block.values(next(iter(self.rows)))[None])
 

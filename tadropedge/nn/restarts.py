@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from tadropedge.neighbours.block import Block
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.backbones import DEFAULT_SPACE
 from tadropedge.nn.finish import Noise, finish
 from tadropedge.nn.layers import Features, GraphConvolution, Identity, Operator, Parameters, Sparse, first_rows
@@ -97,7 +97,7 @@ class RestartingNetwork(Network):
         """As the normalisation has it."""
         return self.operators.of_rows
 
-    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[Block], noise: Noise | None) -> Tensor:
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
         """On the rows of the operators that each step computes."""
         return self.logits(state, x, [self._scaled(self.operators.on_block(block)) for block in blocks], noise)
 
