@@ -108,6 +108,9 @@ OWN = {
         "karate --dropout 2": "--dropout must lie in [0, 1], got 2.0",
         "karate --normalization x": "--normalization: unknown normalization 'x'",
         "karate --batch-size 0": "--batch-size must be a whole number of at least 1, got 0",
+        "karate --mini-batch 0": "--mini-batch must be a whole number of at least 1, got 0",
+        "karate --mini-batch 4 --fanout 0": "--fanout must be whole numbers of at least 1, or -1 for all",
+        "karate --mini-batch 4 --evaluate-nodes 0": "--evaluate-nodes must be a whole number of at least 1, got 0",
         "karate --self-weight --backbone graphsage": "graphsage has no setting --self-weight",
     },
     "compare": {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ from tadropedge.cli.options import (
     check_count,
     check_score,
     chosen_budget,
+    chosen_device,
     output_folder,
     with_laboratory_options,
 )
@@ -31,6 +33,7 @@ from tadropedge.method import SENSITIVITY, Method
 from tadropedge.watching import Safe, tell
 
 if TYPE_CHECKING:
+    from tadropedge.neighbours.plan import MiniBatches
     from tadropedge.training.config import GradientNorms, Outcome, Trial
     from tadropedge.training.laboratory import Laboratory
 
@@ -69,6 +72,17 @@ def train_command(
     batch_size: Annotated[
         int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
     ] = None,
+    mini_batch: Annotated[
+        int | None, Option(metavar="N", help="train on so many nodes per step and their sampled neighbours")
+    ] = None,
+    fanout: Annotated[
+        str | None,
+        Option(metavar="K,K", help="most neighbours per node, hop by hop, with --mini-batch (default -1: all)"),
+    ] = None,
+    evaluate_nodes: Annotated[
+        int | None,
+        Option(metavar="N", help="evaluate so many nodes at a time, with --mini-batch (default: all at once)"),
+    ] = None,
     gradient_norms: Annotated[
         bool, Option("--gradient-norms", help="record the gradient norm of every layer; with --out, also as csv")
     ] = False,
@@ -92,7 +106,8 @@ def train_command(
     budget = _checked(method, keep_prob, keep_ratio, keep_last, sensitivity)
     check_score(Method.of(method).score, options.score_column)
     check_count("batch_size", batch_size)
-    _check_together(partition, checkpoint_every, out)
+    plan = _mini_batches(mini_batch, fanout, evaluate_nodes, batch_size)
+    _check_together(partition, checkpoint_every, out, plan)
     from tadropedge.training.config import Trial
     from tadropedge.training.model_file import NUMBERS, SETTINGS
 
@@ -103,8 +118,8 @@ def train_command(
     )  # fmt: skip
     files = (NUMBERS, SETTINGS, GRADIENTS)
     lock = nullcontext() if out is None else output_folder(out, *files, wait=wait)
-    finish = partial(_finish, options=options, trial=trial, out=out, gradient_norms=gradient_norms, as_json=as_json)
-    if launched():
+    finish = partial(_finish, options=options, out=out, gradient_norms=gradient_norms, as_json=as_json)
+    if plan is None and launched():
         from tadropedge.cli.together import train_together
 
         train_together(
@@ -113,14 +128,84 @@ def train_command(
             gradient_norms=gradient_norms, as_json=as_json,
         )  # fmt: skip
         return
+    how = {"gradient_norms": gradient_norms, "as_json": as_json, "keep_state": out is not None}
+    if plan is None:
+        _train(options, trial, finish, lock, **how)
+    else:
+        _train_sampled(options, trial, plan, finish, lock, **how)
+
+
+Finish = Callable[["Laboratory", "Outcome"], None]
+
+
+def _train(
+    options: LaboratoryOptions,
+    trial: Trial,
+    finish: Finish,
+    lock: AbstractContextManager[None],
+    *,
+    gradient_norms: bool,
+    as_json: bool,
+    keep_state: bool,
+) -> None:
+    """One training on the whole graph, by this process."""
     with lock:
         laboratory = options.laboratory(gradient_norms=gradient_norms)
         with live_progress(as_json) as report:
             tell(Safe("trainings", 0, 1))
             report("training", 0, 1)
-            outcome = laboratory.train([trial], keep_state=out is not None)[0]
+            outcome = laboratory.train([trial], keep_state=keep_state)[0]
             report("training", 1, 1)
         finish(laboratory, outcome)
+
+
+def _train_sampled(
+    options: LaboratoryOptions,
+    trial: Trial,
+    plan: MiniBatches,
+    finish: Finish,
+    lock: AbstractContextManager[None],
+    *,
+    gradient_norms: bool,
+    as_json: bool,
+    keep_state: bool,
+) -> None:
+    """One training by mini-batches, by this process or by all that torchrun started, of which the first writes."""
+    from tadropedge.training.ranks import joined_ranks
+
+    with ExitStack() as held:
+        ranks = held.enter_context(joined_ranks(chosen_device(options.device)))
+        if ranks.first:
+            held.enter_context(lock)
+        laboratory = options.laboratory(gradient_norms=gradient_norms)
+        with live_progress(as_json or not ranks.first) as report:
+            tell(Safe("trainings", 0, 1))
+            report("training", 0, 1)
+            outcome = laboratory.train_sampled(trial, plan, ranks=ranks, keep_state=keep_state and ranks.first)
+            report("training", 1, 1)
+        if ranks.first:
+            finish(laboratory, outcome)
+
+
+def _mini_batches(
+    size: int | None, fanout: str | None, evaluate: int | None, batch_size: int | None
+) -> MiniBatches | None:
+    """How training is cut into mini-batches, checked before torch is loaded."""
+    from tadropedge.neighbours.plan import ALL, MiniBatches, read_fanout
+
+    check_count("mini_batch", size)
+    check_count("evaluate_nodes", evaluate)
+    if size is None:
+        for flag, value in (("--fanout", fanout), ("--evaluate-nodes", evaluate)):
+            if value is not None:
+                raise TadropedgeError(f"{flag} belongs to --mini-batch N, which is missing, got {value!r}")
+        return None
+    if batch_size is not None:
+        raise TadropedgeError(
+            f"--batch-size and --mini-batch exclude each other, got {batch_size} and {size}: the first is for steps on "
+            "the whole graph"
+        )
+    return MiniBatches(size=size, fanout=(ALL,) if fanout is None else read_fanout(fanout), evaluate=evaluate)
 
 
 def _finish(
@@ -128,17 +213,16 @@ def _finish(
     outcome: Outcome,
     *,
     options: LaboratoryOptions,
-    trial: Trial,
     out: Path | None,
     gradient_norms: bool,
     as_json: bool,
 ) -> None:
     """Save the model where it is asked for, and print what it reached."""
-    from tadropedge.training.config import SCORED
     from tadropedge.training.model_file import save_model
 
     if outcome.failed:
-        raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {trial.learning_rate:g}")
+        rate = outcome.trial.learning_rate
+        raise TadropedgeError(f"the loss was not finite; try a smaller learning rate than {rate:g}")
     if out is not None:
         data = laboratory.dataset
         save_model(
@@ -147,15 +231,24 @@ def _finish(
             q=laboratory.q, laplacian=laboratory.laplacian,
         )  # fmt: skip
         _write_gradients(out / GRADIENTS, outcome.gradient_norms if gradient_norms else None)
-    answer = {"dataset": options.told, "method": trial.method, "best_epoch": outcome.best_epoch, **outcome.kept}
+    answer, lines = _answer(options.told, laboratory.measure, outcome, gradient_norms)
+    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.again}"]
+    print(json.dumps(answer) if as_json else "\n".join(lines + saved))
+
+
+def _answer(dataset: str, measure: str, outcome: Outcome, gradient_norms: bool) -> tuple[dict[str, Any], list[str]]:
+    """What is printed, as a table and as lines."""
+    from tadropedge.training.config import SCORED
+
+    method = outcome.trial.method
+    answer = {"dataset": dataset, "method": method, "best_epoch": outcome.best_epoch, **outcome.kept}
     if outcome.scores is not None:  # named by what they are
-        answer |= {name.replace("score", laboratory.measure): answer.pop(name) for name in SCORED}
+        answer |= {name.replace("score", measure): answer.pop(name) for name in SCORED}
     lines = [f"{key}: {value:.4f}" if isinstance(value, float) else f"{key}: {value}" for key, value in answer.items()]
     if gradient_norms and outcome.gradient_norms is not None:
         answer["gradient_norms"] = told = _gradients(outcome.gradient_norms)
         lines += _gradient_lines(told)
-    saved = [] if out is None else [f"saved in {out}; predict with: tadropedge predict {out} {options.again}"]
-    print(json.dumps(answer) if as_json else "\n".join(lines + saved))
+    return answer, lines
 
 
 def _gradients(found: GradientNorms) -> dict[str, Any]:
@@ -185,7 +278,7 @@ def _write_gradients(path: Path, found: GradientNorms | None) -> None:
     write_atomic(path, csv_lines([["epoch", *found.layers], *rows]))
 
 
-def _check_together(partition: str | None, every: int | None, out: Path | None) -> None:
+def _check_together(partition: str | None, every: int | None, out: Path | None, plan: MiniBatches | None) -> None:
     """Refuse what belongs to a training of several processes where there is one, or where nothing is written."""
     check_count("checkpoint_every", every)
     if partition is not None:
@@ -194,6 +287,10 @@ def _check_together(partition: str | None, every: int | None, out: Path | None) 
     if not launched() and (flags := [flag for flag, value in given.items() if value is not None]):
         raise TadropedgeError(
             f"{flags[0]} belongs to a training by several processes: torchrun --nproc-per-node=K -m tadropedge train …"
+        )
+    if plan is not None and (flags := [flag for flag, value in given.items() if value is not None]):
+        raise TadropedgeError(
+            f"{flags[0]} belongs to a training on the whole graph: leave out --mini-batch {plan.size}"
         )
     if every is not None and out is None:
         raise TadropedgeError(f"--checkpoint-every {every} needs --out, the folder that checkpoints are written to")

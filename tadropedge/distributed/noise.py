@@ -23,6 +23,8 @@ class SpreadDropout(Dropout):
     True
     """
 
+    named = True
+
     def __init__(self, like: Dropout, numbers: Tensor, entries: Tensor) -> None:
         vars(self).update(vars(like))
         self.numbers, self.entries = numbers, entries
@@ -32,10 +34,10 @@ class SpreadDropout(Dropout):
         """The same coins with other rates ``[T]``, for the entries of the pattern."""
         return SpreadDropout(super().at(rate), self.entries, self.entries)
 
-    def _words(self, shape: torch.Size) -> Tensor:
+    def _words(self, shape: torch.Size, rows: slice) -> Tensor:
         if shape[2] not in self._known:
             self._known[shape[2]] = _row_words(self.numbers, shape[2])
-        return self._known[shape[2]]
+        return self._known[shape[2]][rows].flatten()
 
     def __call__(self, h: Tensor, layer: int) -> Tensor:
         """Return ``h`` with entries dropped and the others scaled up."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, GraphConvolution, Joined, Operator, Parameters
 from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
@@ -125,6 +126,20 @@ class GCN(Network):
         """On the operators of the whole graph."""
         return self.logits(state, x, [self.operators.whole])
 
+    @property
+    def hops(self) -> list[int] | None:
+        """Those of a chain."""
+        return list(range(len(self.layers)))[::-1]
+
+    @property
+    def of_rows(self) -> bool:
+        """As the normalisation has it."""
+        return self.operators.of_rows
+
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
+        """On the rows of the operators that each layer computes."""
+        return self.logits(state, x, [self.operators.on_block(block) for block in blocks], noise)
+
     def logits(self, state: Parameters, x: Features, shifts: Sequence[Operator], noise: Noise | None = None) -> Tensor:
         """Logits ``[T, N, C]``. ``shifts``: one operator for all layers or one per layer; ``noise`` means training."""
 
@@ -173,6 +188,13 @@ class IncepGCN(GCN):
     def hidden_names(cls, depth: int) -> list[str]:
         """Branch by branch."""
         return [f"branch{branch}.{place}" for branch in range(1, depth - 1) for place in range(1, branch + 1)]
+
+    @property
+    def hops(self) -> list[int] | None:
+        """Layers of a branch are followed by the rest of it, and all but the output by the output."""
+        longest = self.problem.sizes.layers - 2
+        within = [branch - place for branch in range(1, longest + 1) for place in range(1, branch + 1)]
+        return [longest + 1, *(1 + after for after in within), 0]
 
     def join(self, hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Features:
         """h_0 and the end of every branch."""

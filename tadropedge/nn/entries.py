@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
+from tadropedge.neighbours.block import LayerBlock
+from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Sparse
 from tadropedge.sparse import Csr, multiply, sparse_product
 
@@ -74,6 +76,24 @@ class Entries:
         scale = self.row_sums(with_loops).rsqrt()[..., None]
         both = self.at_rows(scale)[..., 0] * self.at_cols(scale)[..., 0]
         return Sparse(self.places, with_loops * both)
+
+
+class BlockEntries(Entries):
+    """The entries of one layer of a mini-batch, among the nodes it reads: rows that it does not compute are empty."""
+
+    def __init__(self, block: LayerBlock) -> None:
+        self.block, self.num_rows = block, block.num_rows
+        self.places = places = block.square
+        self.row, self.col, self.edge = block.row, block.col, block.edge
+        self.count, self.num_nodes = len(block.col), block.num_cols
+        turned, order = places.turned
+        each = torch.arange(self.count, dtype=places.col.dtype, device=places.col.device)
+        self.of_rows = Csr(places.crow, each, self.count)
+        self.of_cols = Csr(turned.crow, order.to(places.col.dtype), self.count)
+
+    def noise(self, noise: Noise, rates: Tensor) -> Noise:
+        """Dropout of these entries, by their numbers in the whole graph."""
+        return noise.of(self.block.entry).at(rates)
 
 
 class _Read(torch.autograd.Function):

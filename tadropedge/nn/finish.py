@@ -33,6 +33,13 @@ class Noise(Protocol):
     def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
         """``dropout(relu(h + bias))`` on a CPU, in the memory of ``h``; networks do without where there is none."""
 
+    def of(self, names: Tensor) -> Noise:
+        """The same coins for entities ``[K]`` with these numbers in the whole graph."""
+
+    @property
+    def named(self) -> bool:
+        """Whether entries are known by the names of their nodes and not by their places, which kernels go by."""
+
     def at(self, rate: Tensor) -> Noise:
         """The same coins with other rates ``[T]``, for the entries of the pattern, ``[T, E, K]``."""
 
@@ -53,7 +60,7 @@ class BatchNorm:
         """Move the running statistics towards those of this pass."""
         with torch.no_grad():
             self.mean.lerp_(mean, MOMENTUM)
-            self.variance.lerp_(variance * (count / (count - 1)), MOMENTUM)
+            self.variance.lerp_(variance * (count / max(1, count - 1)), MOMENTUM)  # one row has no spread
 
     def __call__(self, h: Tensor, training: bool) -> Tensor:
         """Normalise ``h [T, N, F]`` by its own statistics in training, otherwise by the running ones."""
@@ -79,8 +86,12 @@ def finish(
     training: bool,
 ) -> Tensor:
     """``dropout(relu(norm(h + bias)))`` of ``h [T, N, F]``, each part where it is asked for; ``h`` may be changed."""
-    if h.is_cuda and _fusable(norm, noise):
-        return _fused(h.contiguous(), bias, norm, activate, noise, layer, training)
+    if h.is_cuda and (
+        norm is None or norm.moments is None
+    ):  # kernels find mean and variance of the nodes that are here
+        named = noise if getattr(noise, "named", False) else None
+        h = _fused(h.contiguous(), bias, norm, activate, noise if named is None else None, layer, training)
+        return h if named is None else named(h, layer)
     if norm is None and activate and noise is not None and hasattr(noise, "rectified"):  # a plain function is noise too
         return noise.rectified(h, bias, layer)
     h += bias[:, None, :]
@@ -89,11 +100,6 @@ def finish(
     if activate:
         h = h.relu_()
     return noise(h, layer) if noise is not None else h
-
-
-def _fusable(norm: BatchNorm | None, noise: Noise | None) -> bool:
-    """Whether kernels find all nodes here, numbered as they are counted."""
-    return (norm is None or norm.moments is None) and (noise is None or not hasattr(noise, "numbers"))
 
 
 def _fused(

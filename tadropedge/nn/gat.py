@@ -26,10 +26,11 @@ import torch
 from torch import Tensor
 
 from tadropedge.checks import check_number
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.backbones import DEFAULT_SPACE
-from tadropedge.nn.entries import Entries
+from tadropedge.nn.entries import BlockEntries, Entries
 from tadropedge.nn.finish import Noise
-from tadropedge.nn.layers import ALIGNED, Features, Parameters, aligned_product
+from tadropedge.nn.layers import ALIGNED, Features, Parameters, aligned_product, first_rows
 from tadropedge.nn.network import Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 from tadropedge.sparse import KeptProducts, multiply, sparse_product
 
@@ -79,10 +80,14 @@ class GraphAttention:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The entries that nodes attend to, a mask ``[T, E]``, and what α is multiplied by; None: all of them, by 1."""
+    """The entries that nodes attend to, a mask ``[T, E]``, and what α is multiplied by; None: all of them, by 1.
+
+    ``block``: the entries are those of a layer of a mini-batch, and only its rows are computed.
+    """
 
     mask: Tensor | None = None
     factors: Tensor | None = None
+    block: BlockEntries | None = None
 
 
 class GAT(Network):
@@ -104,6 +109,7 @@ class GAT(Network):
     }
     weighs = True
     spreads = True
+    sees_dropped = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -162,15 +168,36 @@ class GAT(Network):
         """On the whole graph."""
         return self.logits(state, x, [Seen()])
 
+    @property
+    def hops(self) -> list[int] | None:
+        """Those of a chain."""
+        return list(range(len(self.layers)))[::-1]
+
+    @property
+    def of_rows(self) -> bool:
+        """Attention looks at no degrees at all."""
+        return True
+
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
+        """On the entries of the rows that each layer computes."""
+        factors = [None if block.factor is None else block.factor[None] for block in blocks]
+        seen = [Seen(None, own, BlockEntries(block)) for own, block in zip(factors, blocks, strict=True)]
+        return self.logits(state, x, seen, noise)
+
     def logits(self, state: Parameters, x: Features, seen: Sequence[Seen], noise: Noise | None = None) -> Tensor:
         """Logits ``[T, N, C]``. ``seen``: one for all layers or one per layer; ``noise`` means training."""
         h: Features = x
         for place, layer in enumerate(self.layers):
             z = layer.signals(state, h)
-            attention = self.attention(state, layer, z, seen[place if len(seen) > 1 else 0])
+            own = seen[place if len(seen) > 1 else 0]
+            attention = self.attention(state, layer, z, own)
             if noise is not None and self.rates is not None:
-                attention = self._noise_of(noise, self.rates)(attention, ATTENTION + place)
-            out = layer.mixed(state, z, attention, self.problem.entries)
+                dropping = (
+                    self._noise_of(noise, self.rates) if own.block is None else own.block.noise(noise, self.rates)
+                )
+                attention = dropping(attention, ATTENTION + place)
+            out = layer.mixed(state, z, attention, self.problem.entries if own.block is None else own.block)
+            out = out if own.block is None else first_rows(out, own.block.num_rows)
             if layer is self.layers[-1]:
                 return out
             h = elu(out) if noise is None else noise(elu(out), place)
@@ -178,14 +205,15 @@ class GAT(Network):
 
     def attention(self, state: Parameters, layer: GraphAttention, z: Tensor, seen: Seen) -> Tensor:
         """``α_ij`` of every entry, ``[T, E, heads]``, exactly 0 where it is not seen."""
-        entries = self.problem.entries
+        entries = self.problem.entries if seen.block is None else seen.block
         attention = softmax_of_rows(entries, layer.scores(state, z, entries, self.slope), seen.mask)
         return attention if seen.factors is None else attention * seen.factors[..., None]
 
     def _seen(self, keep: Tensor | None, factors: Tensor | None, inside: Tensor | None) -> Seen:
         """The entries of the edges in a mask ``[T, M]``, and the diagonal; factors belong to those of all edges."""
         mask = keep if factors is None else inside
-        return Seen(*(None if one is None else self._with_loops(one) for one in (mask, factors)))
+        found = [None if one is None else self._with_loops(one) for one in (mask, factors)]
+        return Seen(found[0], found[1])
 
     def _with_loops(self, values: Tensor) -> Tensor:
         """Values of edges ``[T, M]`` as those of entries ``[T, E]``, with ones on the diagonal."""

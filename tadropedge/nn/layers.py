@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -25,23 +26,41 @@ class Sparse:
     symmetric: bool = False
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        """The product with ``x [T, cols, F]``."""
-        return sparse_product(self.places, self.values, x, symmetric=self.symmetric)
+        """The product with ``x [T, cols, F]``; of more rows, the first count."""
+        return sparse_product(self.places, self.values, first_rows(x, self.places.num_cols), symmetric=self.symmetric)
 
     def scaled(self, factor: Tensor) -> Sparse:
         """Every entry times the ``factor [T, 1]`` of its trial."""
         return Sparse(self.places, self.values * factor, self.symmetric)
 
+    def narrows(self, x: Features, outputs: int) -> bool:
+        """Whether ``(S x) W`` takes fewer products than ``S (x W)``: in a mini-batch few rows look at many nodes."""
+        rows, cols, entries = self.places.num_rows, self.places.num_cols, self.places.col.shape[0]
+        if rows >= cols or not isinstance(x, Tensor):
+            return False
+        inputs = x.shape[-1]
+        return inputs * (entries + rows * outputs) < outputs * (entries + cols * inputs)
+
+
+def first_rows(x: Tensor, count: int) -> Tensor:
+    """The first rows of ``x [T, N, F]``: in a mini-batch, layers compute fewer and fewer."""
+    return x if x.shape[-2] == count else x[..., :count, :]
+
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Signals ``[T, N, F_k]`` side by side, never copied: ``[X_1 … X_K] W = Σ_k X_k W_k``."""
+    """Signals ``[T, N, F_k]`` side by side, never copied: ``[X_1 … X_K] W = Σ_k X_k W_k``.
+
+    Where some have more rows than others, the first rows of those count.
+    """
 
     parts: Sequence[Tensor]
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         """The product with ``weight [T, Σ F_k, H]``."""
-        first, *others = zip(self.parts, weight.split([part.shape[-1] for part in self.parts], dim=-2), strict=True)
+        rows = min(part.shape[-2] for part in self.parts)
+        parts = [first_rows(part, rows) for part in self.parts]
+        first, *others = zip(parts, weight.split([part.shape[-1] for part in self.parts], dim=-2), strict=True)
         total: Tensor = first[0] @ first[1]
         for part, piece in others:
             total = total.baddbmm_(part, piece)
@@ -112,13 +131,18 @@ class GraphConvolution:
         weight = state[f"{self.name}.weight"]
         # Kept products know their weights by identity, so those must not be padded.
         narrow = weight.is_cuda and self.outputs % ALIGNED != 0 and not isinstance(x, KeptProducts)
-        h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
+        if isinstance(shift, Sparse) and shift.narrows(x, self.outputs):
+            seen = shift @ cast(Tensor, x)
+            h = aligned_product(seen, weight) if narrow else seen @ weight
+        else:
+            h = shift @ (aligned_product(x, weight) if narrow else x @ weight)
         if self.self_weight:
             own = state[f"{self.name}.self_weight"]
+            x = first_rows(x, h.shape[-2]) if isinstance(x, Tensor) else x
             if isinstance(x, Tensor) and x.dim() == 3 and len(x) == len(h) and not narrow:
                 h = h.baddbmm_(x, own)  # the sum is part of the product
             else:
-                h += aligned_product(x, own) if narrow else x @ own
+                h += first_rows(aligned_product(x, own) if narrow else x @ own, h.shape[-2])
         norm = None
         if self.batch_norm:
             parts = (state[f"{self.name}.{key}"] for key in ("scale", "shift", "mean", "variance"))

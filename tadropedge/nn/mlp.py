@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.backbones import DEFAULT_SPACE, GCN
+from tadropedge.nn.finish import Noise
 from tadropedge.nn.layers import Features, Identity, Parameters
 from tadropedge.nn.network import Setting, TrainingStep
 
@@ -35,6 +39,15 @@ class MLP(GCN):
     def training(self, state: Parameters, step: TrainingStep) -> tuple[Tensor, float]:
         """With dropout, and without the graph."""
         return self.logits(state, step.x, [Identity()], step.noise), 0.0
+
+    @property
+    def hops(self) -> list[int] | None:
+        """No layer looks at neighbours."""
+        return []
+
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
+        """The nodes of the mini-batch are the seeds alone."""
+        return self.logits(state, x, [Identity()], noise)
 
     def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """Without dropout, and without the graph."""

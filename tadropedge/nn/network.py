@@ -20,6 +20,7 @@ from tadropedge.checks import as_number, check_flag, check_integer
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.memory import shortage
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.draws import Draws
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Moments, Noise
@@ -309,6 +310,30 @@ class Network:
 
     def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """Logits ``[T, N, C]`` on the whole graph: nothing is sampled, nothing is noisy."""
+        raise NotImplementedError
+
+    # -- mini-batches by neighbour sampling, of one trial -------------------------------------------------
+
+    @property
+    def hops(self) -> list[int] | None:
+        """For each layer that can have a subgraph, how many such layers its output passes through on the longest way.
+
+        None: the network cannot be trained on a part of the graph.
+        """
+        return None
+
+    sees_dropped: ClassVar[bool] = False  # with the option unbiased: whether dropped edges change what others weigh
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether a layer needs the degrees of the rows it computes alone, not those of the neighbours."""
+        return False
+
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
+        """Logits ``[1, seeds, C]`` of a mini-batch: ``x`` are the features of its nodes, with a block for each layer.
+
+        ``noise`` means training; without it, nothing is dropped from signals.
+        """
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tadropedge.compaction import compact_operator, compact_reweighted
 from tadropedge.graph import Graph
+from tadropedge.neighbours.block import OF_ROWS, LayerBlock
 from tadropedge.nn.layers import Operator, Sparse
 from tadropedge.shift import ShiftOperator, reweighted, shift_operator
 
@@ -69,6 +70,15 @@ class Operators:
         if factors is not None:
             return self._operator(reweighted(self._whole, factors))
         return self.whole if keep is None else self._operator(self._of(keep))
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether S looks at the degrees of rows alone."""
+        return all(name in OF_ROWS for name in self.rows)
+
+    def on_block(self, block: LayerBlock) -> Operator:
+        """The rows of S that a layer of a mini-batch computes; of one trial."""
+        return Sparse(block.places, block.values(next(iter(self.rows)))[None])
 
     @cached_property
     def _whole(self) -> ShiftOperator:

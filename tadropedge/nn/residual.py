@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from tadropedge.nn.backbones import DEFAULT_SPACE, GCN, Convolve
-from tadropedge.nn.layers import Features, GraphConvolution
+from tadropedge.nn.layers import Features, GraphConvolution, first_rows
 from tadropedge.nn.network import Shapes
 
 # Many layers need small steps. Operators with eigenvalues up to 2, which would double signals in every layer, are left
@@ -45,5 +45,6 @@ class ResGCN(GCN):
     def join(self, hidden: Sequence[GraphConvolution], h: Tensor, convolve: Convolve) -> Features:
         """The end of the chain of sums."""
         for layer in hidden:
-            h = h + convolve(layer, h)
+            more = convolve(layer, h)
+            h = first_rows(h, more.shape[-2]) + more
         return h

@@ -15,9 +15,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tadropedge.neighbours.block import LayerBlock
 from tadropedge.nn.backbones import DEFAULT_SPACE
 from tadropedge.nn.finish import Noise, finish
-from tadropedge.nn.layers import Features, GraphConvolution, Identity, Operator, Parameters, Sparse
+from tadropedge.nn.layers import Features, GraphConvolution, Identity, Operator, Parameters, Sparse, first_rows
 from tadropedge.nn.network import COPIES, Network, Problem, Setting, Shapes, Sizes, TrainingStep, Value
 from tadropedge.shift import NORMALIZATIONS
 
@@ -85,6 +86,20 @@ class RestartingNetwork(Network):
     def evaluation(self, state: Parameters, x: Features, epoch: Tensor) -> Tensor:
         """On the operators of the whole graph."""
         return self.logits(state, x, [self._whole])
+
+    @property
+    def hops(self) -> list[int] | None:
+        """Step by step; linear layers see no edges."""
+        return list(range(self.problem.sizes.layers))[::-1]
+
+    @property
+    def of_rows(self) -> bool:
+        """As the normalisation has it."""
+        return self.operators.of_rows
+
+    def on_blocks(self, state: Parameters, x: Features, blocks: Sequence[LayerBlock], noise: Noise | None) -> Tensor:
+        """On the rows of the operators that each step computes."""
+        return self.logits(state, x, [self._scaled(self.operators.on_block(block)) for block in blocks], noise)
 
     def damped(self, shift: Operator) -> Operator:
         """``(1 − α) S``: scaled once, not the signals in every step."""
@@ -160,7 +175,7 @@ class GCNII(RestartingNetwork):
         start = self.alpha * start
         for step, shift in enumerate(self.steps(shifts), 1):
             z = shift @ h
-            z += start
+            z += first_rows(start, z.shape[-2])
             beta = self.beta[step - 1]
             weight = torch.addcmul((1 - beta) * self.one, beta, state[f"step{step}.weight"])
             h = finish(z @ weight, self.no_bias, None, True, noise, step, training)
@@ -203,5 +218,5 @@ class APPNP(RestartingNetwork):
         start = self.alpha * z
         for shift in self.steps(shifts):
             z = shift @ z
-            z += start
+            z += first_rows(start, z.shape[-2])
         return z

@@ -26,6 +26,7 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.memory import LARGE, check_memory, free_bytes, not_enough, ran_out
 from tadropedge.method import OPTIONS, Method
+from tadropedge.neighbours.plan import MiniBatches
 from tadropedge.nn.network import Network, Problem, Sizes, Value
 from tadropedge.nn.own import OwnNetwork, default_sizes
 from tadropedge.registry import MEASURES, NETWORKS, SCORES
@@ -37,6 +38,8 @@ from tadropedge.training.batch import Course
 from tadropedge.training.config import METRICS, SCORED, Architecture, Outcome, Trial, check_weighs, plug_ins
 from tadropedge.training.edges import keep_rows, option_bytes
 from tadropedge.training.measures import check_measurable, default_measure
+from tadropedge.training.mini_batches import SampledTraining, check_mini_batches, fanout_of
+from tadropedge.training.ranks import Ranks
 from tadropedge.training.reach import within_reach
 from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_named, check_trial, train
@@ -328,6 +331,33 @@ class Laboratory:
                 if self.dataset.device.type == "cuda":
                     torch.cuda.empty_cache()
         return outcomes
+
+    def train_sampled(
+        self, trial: Trial, plan: MiniBatches, *, ranks: Ranks | None = None, keep_state: bool = False
+    ) -> Outcome:
+        """Train one trial by mini-batches of sampled neighbours: see :mod:`tadropedge.training.mini_batches`.
+
+        ``ranks`` are the processes that do it together, each of which calls this; the outcome is the same in all.
+        """
+        check_trials([trial])
+        course = self._course(check_flag("keep_state", keep_state))
+        if self.dataset.level != "node":
+            raise TadropedgeError(f"mini_batch cannot be used with {self.dataset.name}: its samples are whole graphs")
+        check_kind("plan", plan, MiniBatches)
+        ranks = Ranks() if ranks is None else check_kind("ranks", ranks, Ranks)
+        check_mini_batches(trial, self.architecture, course, plan=plan, ranks=ranks)
+        fanout_of(plan, make_task(self.dataset).network(self.architecture, [trial]))  # before scores are computed
+        task = make_task(self.dataset, [self.split(trial.split)], self._needed([trial]))
+        self._reached(1, 0, 0, 1, 0)
+        training = SampledTraining(task, self.architecture, trial, course, plan=plan, ranks=ranks)
+        with matmul_precision(self.precision):
+            try:
+                return training.run(partial(self._reached, 1, 0, 0, 1))
+            except Exception as error:
+                if isinstance(error, TadropedgeError) or not ran_out(error):
+                    raise
+                hint = f"{FEWER}, or a smaller mini_batch or fanout"
+                raise not_enough(error, self._one_training, hint, self.dataset.device) from None
 
     def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
         """How many trials fit at once if all are as large as the largest of these; by default of the backbone.

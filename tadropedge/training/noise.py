@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from tadropedge.sampling import keys, pair_words
+from tadropedge.sampling import keys, number_words, pair_words
 
 if TYPE_CHECKING:
     from tadropedge.kernels import Coins
@@ -31,9 +31,15 @@ class Dropout:
         limit = (share * 2.0**64).clamp(-(2.0**63), 2.0**63 - 1024).to(torch.int64)
         self.limit = torch.where(rate <= 0, torch.iinfo(torch.int64).max, limit)[:, None]
 
+    named = False  # entries are known by their places
+
     def at(self, rate: Tensor) -> Dropout:
         """The same coins with other rates ``[T]``; a number of a layer that nobody else uses makes them independent."""
         return Dropout(rate, self.seeds, self.epoch)
+
+    def of(self, names: Tensor) -> NamedDropout:
+        """The same coins for the rows ``[K]`` of a signal that are given by their places in the whole one."""
+        return NamedDropout(names, self)
 
     def _keys(self, layer: int) -> tuple[Tensor, Tensor]:
         multiplier, offset = keys(self.seeds, self.epoch, STREAM + layer)
@@ -64,25 +70,56 @@ class Dropout:
             factors[place] = block
         return factors
 
-    def _words(self, shape: torch.Size) -> Tensor:
-        """The words ``[N, F]`` that the coins of a signal ``[T, N, F]`` are made of."""
-        words: Tensor = pair_words(shape[1] * shape[2], self.limit.device)
-        return words.view(shape[1:])
-
     def blocks(self, shape: torch.Size, layer: int) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
         """The places of blocks, and ``scale`` for the entries whose coin ``a · word + b`` is below the limit, else 0.
 
         The same memory is used for every block.
         """
         multiplier, offset = self._keys(layer)
-        words = self._words(shape)
         coins, factors = torch.empty(0, dtype=torch.int64), torch.empty(0)
         for trials, rows in _blocks(shape):
-            own = words[rows].flatten()
+            own = self._words(shape, rows)
             torch.mul(own, multiplier[trials], out=coins.resize_(len(multiplier[trials]), len(own)))
             coins += offset[trials]
             factors.resize_(coins.shape).copy_(coins < self.limit[trials])
-            yield (trials, rows), factors.view(-1, *words[rows].shape).mul_(self.scale[trials])
+            yield (
+                (trials, rows),
+                factors.view(len(coins), len(range(shape[1])[rows]), shape[2]).mul_(self.scale[trials]),
+            )
+
+    def _words(self, shape: torch.Size, rows: slice) -> Tensor:
+        """The words of the entries of some rows, flat."""
+        words: Tensor = pair_words(shape[1] * shape[2], self.limit.device)
+        return words.view(shape[1:])[rows].flatten()
+
+
+class NamedDropout(Dropout):
+    """The same noise for some rows of a signal: row k is row ``names[k]`` of the signal of the whole graph.
+
+    So an entry of a mini-batch is dropped where the whole graph would drop it.
+    """
+
+    named = True
+
+    def __init__(self, names: Tensor, like: Dropout) -> None:
+        self.names, self.like = names, like
+        self.seeds, self.epoch, self.scale, self.limit = like.seeds, like.epoch, like.scale, like.limit
+
+    def at(self, rate: Tensor) -> NamedDropout:
+        """The same coins with other rates ``[T]``."""
+        return NamedDropout(self.names, self.like.at(rate))
+
+    def __call__(self, h: Tensor, layer: int) -> Tensor:
+        """Return ``h`` with entries dropped and the others scaled up; its rows are the first that have names."""
+        if not h.is_cuda:
+            return h * self._factors(h.shape, layer)
+        multiplier, offset = self._keys(layer)
+        coins = self._words(h.shape, slice(None)) * multiplier + offset
+        return h * ((coins < self.limit).view(h.shape) * self.scale)
+
+    def _words(self, shape: torch.Size, rows: slice) -> Tensor:
+        entries = self.names[: shape[1]][rows, None] * shape[2] + torch.arange(shape[2], device=self.names.device)
+        return number_words(entries.flatten())
 
 
 def _blocks(shape: torch.Size) -> Iterator[tuple[slice, slice]]:

@@ -35,6 +35,7 @@ from tadropedge.comparison import statistics
 from tadropedge.comparison.comparison import Plan, compare, trained
 from tadropedge.distributed.partition import partition
 from tadropedge.method import Method
+from tadropedge.neighbours.plan import MiniBatches
 from tadropedge.nn.own import own_network
 from tadropedge.predicting import predict, write_predictions
 from tadropedge.registry import Registry
@@ -78,6 +79,7 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "tadropedge.nn.own": ("own_network",),
     "tadropedge.registry": ("Registry",),
     "tadropedge.training.config": ("Architecture", "Trial"),
+    "tadropedge.neighbours.plan": ("MiniBatches",),
     "tadropedge.training.batch": ("Course",),
     "tadropedge.training.laboratory": ("Laboratory", "laboratory_for"),
     "tadropedge.training.measures": ("default_measure",),
@@ -834,6 +836,14 @@ def trainings() -> Iterator[Call]:
                {"among": Optional(Listed(empty=True))})  # fmt: skip
     yield Call(f"{name}.available_options", lab.available_options, {"method": "auto"}, {"method": Name()})
     yield Call(f"{name}.train", lab.train, {"trials": [Trial()]}, {"trials": Listed(empty=True), "keep_state": Flag()})
+    yield Call(f"{name}.train_sampled", lab.train_sampled, {"trial": Trial(), "plan": MiniBatches(size=2)},
+               {"trial": Instance(), "plan": Instance(), "ranks": Optional(Instance()),
+                "keep_state": Flag()})  # fmt: skip
+    yield Call("tadropedge.neighbours.plan.MiniBatches", MiniBatches, {"size": 3, "fanout": [4, 2]},
+               {"size": Whole(1, 2**31 - 1), "fanout": Listed(),
+                "evaluate": Optional(Whole(1, 2**31 - 1))})  # fmt: skip
+    yield Call("tadropedge.neighbours.plan.MiniBatches.of_hops", MiniBatches(size=3).of_hops, {"hops": 2},
+               {"hops": Whole(0, 2**20)})  # fmt: skip
     name = "tadropedge.training.model_file"
     yield Call(f"{name}.load_model", load_model, {"folder": folder() / "model"}, {"folder": PathLike()})
     yield Call(

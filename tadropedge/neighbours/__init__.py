@@ -1,0 +1,1 @@
+"""Mini-batches: some nodes, and of the edges kept in an epoch those that their outputs depend on."""
