@@ -188,17 +188,7 @@ def fair(
             name=name, settings=settings, batch=batch, progress=partial(report, PHASES[2]), curves=curves,
         )  # fmt: skip
     shares |= {called: one.keep_ratio for called, one in everybody.items() if one.keep_ratio is not None}
-    tuned = {
-        called: Tuned(
-            one,
-            searched=tables[one.name].searched,
-            finals=tables[one.name].finals,
-            chosen=_chosen(tables, one),
-            kept_share=shares.get(called),
-            runs=runs[called],
-        )
-        for called, one in everybody.items()
-    }
+    tuned = {called: _tuned(tables, one, shares.get(called), runs[called]) for called, one in everybody.items()}
     against = {
         method: references(method, ratio) | ({"budget": same[method].name} if method in same else {})
         for method in names
@@ -249,6 +239,20 @@ def _searched(
 
 def _chosen(tables: Mapping[str, _Search], entrant: Entrant) -> Finished:
     return tables[entrant.name].chosen(entrant.name)
+
+
+def _tuned(
+    tables: Mapping[str, _Search], entrant: Entrant, kept_share: float | None, runs: Sequence[Finished]
+) -> Tuned:
+    found = tables[entrant.name]
+    return Tuned(
+        entrant,
+        searched=found.searched,
+        finals=found.finals,
+        chosen=found.chosen(entrant.name),
+        kept_share=kept_share,
+        runs=runs,
+    )
 
 
 def _settled(tables: Mapping[str, _Search], entrant: Entrant, space: Spaces) -> Settled:
