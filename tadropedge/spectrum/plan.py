@@ -48,7 +48,7 @@ class Wish(Clusters):
     tolerance: float = 1e-8
     ranks: InitVar[int | None] = None
 
-    def __post_init__(self, ranks: int | None) -> None:  # type: ignore[override]
+    def __post_init__(self, ranks: int | None) -> None:
         lookup("laplacian", self.laplacian, LAPLACIANS)
         lookup("solver", self.solver, {"auto": None, **SOLVERS})
         super().__post_init__()

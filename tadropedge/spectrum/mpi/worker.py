@@ -14,6 +14,7 @@ rank 0 finds goes to standard output, what it is to do comes from standard input
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
@@ -36,15 +37,11 @@ class Rank:
     """This process among the others; PETSc's own messages carry what ranks tell each other."""
 
     def __init__(self) -> None:
-        import numpy
-        import slepc4py
-
-        slepc4py.init(["worker", "-no_signal_handler"])
-        from petsc4py import PETSc
-        from slepc4py import SLEPc
-
-        self.np, self.PETSc, self.SLEPc = numpy, PETSc, SLEPc
-        self.first = PETSc.COMM_WORLD.rank == 0
+        self.np = importlib.import_module("numpy")
+        importlib.import_module("slepc4py").init(["worker", "-no_signal_handler"])  # before the next two
+        self.PETSc = importlib.import_module("petsc4py.PETSc")
+        self.SLEPc = importlib.import_module("slepc4py.SLEPc")
+        self.first = self.PETSc.COMM_WORLD.rank == 0
         self.begun, self.steps = time.monotonic(), 0
 
     def say(self, **words: Any) -> None:
