@@ -79,7 +79,7 @@ def alone(name: str, laplacian: str, ranks: int, scores: Path, limit: float) -> 
         return {**row, "error": f"> {limit:g} s"}
     except subprocess.CalledProcessError as error:
         return {**row, "error": error.stderr.strip().splitlines()[-1]}
-    return row | json.loads(done.stdout.splitlines()[-1])
+    return {**row, **json.loads(done.stdout.splitlines()[-1])}
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -291,7 +291,7 @@ def test_nobody_stays_behind(worker, how):
         pids = [*(said["pid"] for said in heard(ranks, 2)), ranks.process.pid]
         assert all(map(alive, pids))
         if how == "silence":
-            with pytest.raises(RuntimeError, match="said nothing for 0.3 s"):
+            with pytest.raises(RuntimeError, match=r"said nothing for 0\.3 s"):
                 heard(ranks, 1, patience=0.3)
         else:
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

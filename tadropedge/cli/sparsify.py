@@ -25,7 +25,6 @@ from tadropedge.cli.options import (
     ScoreColumn_,
     Seed_,
     Wait_,
-    check_count,
     check_own_column,
     check_score,
     chosen_device,
@@ -40,7 +39,7 @@ from tadropedge.cli.weights import (
     Ranks_,
     RelativeError_,
     Tolerance_,
-    check_ranks,
+    check_modes,
     score_settings,
 )
 from tadropedge.errors import TadropedgeError, lookup
@@ -95,9 +94,7 @@ def sparsify_command(
     check_own_column(score_column, graph)
     check_score(score, score_column)
     source = name_or_path("dataset or file", graph, DATASETS)
-    check_count("q", q)
-    check_count("desired_clusters", desired_clusters)
-    check_ranks(ranks, solver)
+    check_modes(q, desired_clusters, ranks, solver)
 
     from tadropedge.certificate import certify
     from tadropedge.checks import check_seed

@@ -97,9 +97,7 @@ def weights_command(
     check_own_column(score_column, graph)
     check_score(score, score_column)
     budget = chosen_budget(keep_prob, keep_ratio)
-    check_count("q", q)
-    check_count("desired_clusters", desired_clusters)
-    check_ranks(ranks, solver)
+    check_modes(q, desired_clusters, ranks, solver)
     check_component(component, component_of)
 
     from tadropedge.publish.label import run_label
@@ -146,9 +144,10 @@ def check_component(component: str, node: str | None) -> None:
         raise TadropedgeError(f"give --component {component} or --component-of {node}, not both")
 
 
-def check_ranks(ranks: int | None, solver: str | None) -> None:
-    """Refuse ranks where no solver takes them, before anything is read."""
-    check_count("ranks", ranks)
+def check_modes(q: int | None, desired_clusters: int | None, ranks: int | None, solver: str | None) -> None:
+    """Refuse what is no number of clusters or ranks, and ranks where no solver takes them, before anything is read."""
+    for name, value in (("q", q), ("desired_clusters", desired_clusters), ("ranks", ranks)):
+        check_count(name, value)
     if ranks is not None and solver != "slepc":
         given = "no --solver" if solver is None else f"--solver {solver}"
         raise TadropedgeError(f"--ranks {ranks} is for --solver slepc, got {given}")

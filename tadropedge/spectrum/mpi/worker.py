@@ -34,7 +34,7 @@ UNIT = 1 if sys.platform == "darwin" else 1024  # of the peak that the system re
 
 
 class Rank:
-    """This process among the others; PETSc's own messages carry what ranks tell each other."""
+    """One process among the others; PETSc's own messages carry what ranks tell each other."""
 
     def __init__(self) -> None:
         self.np = importlib.import_module("numpy")
@@ -159,5 +159,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(os.path.abspath(__file__))]
+    del sys.path[0]  # the folder of this file, whose neighbours are no modules of this Python
     main()
