@@ -262,41 +262,47 @@ def worker(tmp_path):
     return made
 
 
-def heard(ranks, many, patience=60):
-    """What so many lines say."""
-    return [ranks.next(patience) for _ in range(many)]
+def listen(worker, pids, patience=60, meanwhile=lambda: None):
+    """Start two ranks, note their processes, and wait for one word more."""
+    with started(2, worker) as ranks:
+        pids += [ranks.next()["pid"], ranks.next()["pid"], ranks.process.pid]
+        meanwhile()
+        ranks.next(patience)
 
 
 @ranked
 def test_an_error_of_a_rank_is_one_line(worker):
     code = "time.sleep(0.5); os.write(1, json.dumps({'error': 'Error: no pivot'}).encode() + b'\\n'); time.sleep(60)"
-    with started(2, worker(code)) as ranks:
-        pids = [said["pid"] for said in heard(ranks, 2)]
-        with pytest.raises(RuntimeError, match=r"^Error: no pivot$"):
-            heard(ranks, 1)
+    pids = []
+    with pytest.raises(RuntimeError, match=r"^Error: no pivot$"):
+        listen(worker(code), pids)
+    assert len(pids) == 3
     assert gone(pids)
 
 
 @ranked
 def test_a_rank_that_dies_ends_all(worker):
-    with started(2, worker("os.abort()")) as ranks, pytest.raises(RuntimeError, match="the ranks ended early") as error:
-        heard(ranks, 3)
+    with pytest.raises(RuntimeError, match="the ranks ended early: ") as error:
+        listen(worker("time.sleep(0.5); os.abort()"), [])
     assert "\n" not in str(error.value)
 
 
 @ranked
-@pytest.mark.parametrize("how", ["silence", "interrupt"])
-def test_nobody_stays_behind(worker, how):
-    with started(2, worker("time.sleep(600)")) as ranks:
-        pids = [*(said["pid"] for said in heard(ranks, 2)), ranks.process.pid]
-        assert all(map(alive, pids))
-        if how == "silence":
-            with pytest.raises(RuntimeError, match=r"said nothing for 0\.3 s"):
-                heard(ranks, 1, patience=0.3)
-        else:
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-            with pytest.raises(KeyboardInterrupt):
-                heard(ranks, 1)
+def test_ranks_that_say_nothing_are_ended(worker):
+    pids = []
+    with pytest.raises(RuntimeError, match=r"said nothing for 0\.3 s"):
+        listen(worker("time.sleep(600)"), pids, patience=0.3)
+    assert len(pids) == 3
+    assert gone(pids)
+
+
+@ranked
+def test_ctrl_c_ends_the_ranks(worker):
+    pids = []
+    interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        listen(worker("time.sleep(600)"), pids, meanwhile=interrupt.start)
+    assert len(pids) == 3
     assert gone(pids)
 
 

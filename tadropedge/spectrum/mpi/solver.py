@@ -18,7 +18,7 @@ from tadropedge.spectrum.mpi.petsc_file import read_vectors, write_matrix, write
 
 RANK_GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
 RANK_BLOCKS = 8  # blocks of vectors that all ranks hold together
-RANK_BYTES = 150  # per entry of the Laplacian: its rows, those of the coarse graphs, and what they are made with
+RANK_BYTES = 180  # per entry of the Laplacian: its rows, those of the coarse graphs, and what they are made with
 ROOMY = 5  # times as many nodes as vectors in a block: what LOBPCG asks for
 KNOWN = 1e-3  # residuals, as a share of the eigenvalues, at which gaps are known well enough to say what is needed
 ASK = 0.5  # LOBPCG locks pairs at this share of what is needed
