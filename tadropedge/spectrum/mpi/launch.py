@@ -215,7 +215,7 @@ def started(ranks: int, worker: Path = WORKER) -> Iterator[Ranks]:
         process = subprocess.Popen(
             [use.mpiexec, "-n", str(ranks), use.python, str(worker)],
             env=environment(use.folders), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints,
-            start_new_session=sys.platform != "win32", cwd="/",
+            start_new_session=sys.platform != "win32",
         )  # fmt: skip
         running = Ranks(process, complaints)
         try:

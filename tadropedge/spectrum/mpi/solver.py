@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tadropedge.blocks import Floats
+from tadropedge.errors import reason
 from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, largest_bound, with_null
 from tadropedge.spectrum.mpi.launch import STARTS, Ranks, started
 from tadropedge.spectrum.mpi.petsc_file import read_vectors, write_matrix, write_vector
@@ -26,6 +27,7 @@ SURE = 0.5  # all are good at this share of what is needed: an iteration follows
 OFTEN = 4  # iterations in a row within what is needed, which will do where rounding keeps it from getting better
 PATIENCE = 60  # iterations without progress after which rounding, or the graph, has won
 ENOUGH = 1e300  # a tolerance that ends the iteration
+TINY = 1e-30  # a residual that is zero, where logarithms are taken
 NOTHING = 1e-300  # one that no pair reaches
 
 log = logging.getLogger("tadropedge")
@@ -51,7 +53,10 @@ def slepc(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpair
     sends the others their rows. A block holds all wanted vectors and a few more, so copies of an eigenvalue are found
     together.
     """
-    found = solve_on_ranks(L, null, k, aim)
+    try:
+        found = solve_on_ranks(L, null, k, aim)
+    except OSError as error:
+        raise RuntimeError(f"ranks need processes and a temporary folder: {reason(error)}") from None
     log.info("slepc: %d ranks, %d steps, peak bytes %s", len(found.memory), found.steps, list(found.memory))
     return found.pairs
 
@@ -102,7 +107,7 @@ def _converge(ranks: Ranks, norm: float, aim: Aim) -> dict[str, Any]:
         order = np.argsort(said["values"], kind="stable")
         values, residuals = np.array(said["values"])[order], np.array(said["residuals"])[order]
         limits = aim.limits(np.concatenate(([0.0], values)), norm)[1:]
-        worst, largest = float((residuals / limits).max()), float(residuals.max())
+        worst, largest = max(float((residuals / limits).max()), TINY), float(residuals.max())
         first, steps, good = max(first, worst), steps + 1, good + 1 if worst <= 1 else 0
         gained, to_go = np.log(first / worst), np.log(max(worst, 1.0))
         aim.report(float(gained / (gained + to_go)) if gained > 0 else 0.0)
