@@ -171,6 +171,16 @@ def test_what_is_missing_is_named_in_one_line(monkeypatch, setting, path, words,
     assert "\n" not in message
 
 
+@ranked
+def test_a_python_that_modules_were_not_built_for_is_told_so_before_any_work(monkeypatch):
+    """Ours, unless it happens to be that of the system."""
+    if Path(tools().python).resolve() == Path(sys.executable).resolve():
+        pytest.skip("this is the Python of the ranks")
+    monkeypatch.setenv("TADROPEDGE_MPI_PYTHON", sys.executable)
+    with pytest.raises(MissingMPIError, match=r"cannot be used by .* \(TADROPEDGE_MPI_PYTHON="):
+        aggregate_resistance(HARD["cycle"], 3, solver="slepc")
+
+
 def test_modules_lie_where_debian_puts_them(tmp_path, monkeypatch):
     for name in ("PETSC_DIR", "SLEPC_DIR"):
         monkeypatch.delenv(name, raising=False)

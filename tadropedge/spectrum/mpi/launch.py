@@ -24,7 +24,13 @@ SYSTEM = "/usr/bin/python3"
 DEBIAN = "apt install python3-slepc4py python3-petsc4py openmpi-bin"
 WORKER = Path(__file__).with_name("worker.py")
 MODULES = "lib/python3/dist-packages"  # below PETSC_DIR and SLEPC_DIR, as Debian builds them
-LOOK = "import numpy, petsc4py, slepc4py; print('SLEPc', slepc4py.__version__, 'PETSc', petsc4py.__version__)"
+LOOK = """
+import numpy, petsc4py, slepc4py
+from petsc4py.lib import ImportPETSc
+PETSc = ImportPETSc()  # its compiled part, before it starts MPI
+assert issubclass(PETSc.ScalarType, numpy.floating), "PETSc is built for complex numbers"
+print("SLEPc", slepc4py.__version__, "PETSc", petsc4py.__version__)
+"""
 STARTS = 120.0  # seconds in which a Python must start
 SILENCE = 3600.0  # seconds without a word, of which there is one after each iteration
 ENDS = 5.0  # seconds that ``mpiexec`` has to end its ranks before it is killed

@@ -30,7 +30,7 @@ def write_matrix(path: Path, L: sp.csr_matrix, integer: int = 4) -> None:
     if integer == 4 and L.nnz > np.iinfo(np.int32).max:
         raise TadropedgeError(
             f"a Laplacian of {L.nnz:,} entries is too large for a PETSc with integers of 32 bits: "
-            "set TADROPEDGE_MPI_PYTHON to a Python whose petsc4py has 64 (Debian: python3-petsc4py-64)"
+            "set TADROPEDGE_MPI_PYTHON to a Python whose petsc4py has 64 (Debian: python3-petsc4py-64-real)"
         )
     whole, real = np.dtype(f">i{integer}"), np.dtype(">f8")
     try:
