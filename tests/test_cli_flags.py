@@ -32,6 +32,8 @@ SCORED = {
     "good.csv --score aggregate --desired-clusters 0": "--desired-clusters must be a whole number of at least 1, got 0",
     "good.csv --score aggregate --q 2 --laplacian x": "--laplacian: unknown laplacian 'x'",
     "good.csv --score aggregate --q 2 --solver x": "--solver: unknown solver 'x'",
+    "good.csv --score aggregate --q 2 --ranks 0": "--ranks must be a whole number of at least 1, got 0",
+    "good.csv --score aggregate --q 2 --ranks 2": "--ranks 2 is for --solver slepc, got no --solver",
     "good.csv --score aggregate --q 2 --tolerance 0": "--tolerance must be a positive number, got 0.0",
     "good.csv --score effective --relative-error 7": "--relative-error must be between 0 and 1, got 7.0",
     "good.csv --score degree --solver dense": "the score 'degree' has no setting --solver",

@@ -1,6 +1,8 @@
 """Every eigensolver keeps its contract."""
 
+import pytest
 from contracts.solvers import EASY, HARD, SolverContract
+from test_slepc import unusable
 
 from tadropedge.spectrum import SOLVERS
 from tadropedge.spectrum.solvers import SEEDED
@@ -26,6 +28,12 @@ class TestLanczos(SolverContract):
 class TestShortLanczos(SolverContract):
     name = "short-lanczos"
     graphs = EASY
+
+
+@pytest.mark.skipif(bool(unusable()), reason=unusable() or "it can run")
+class TestSlepc(SolverContract):
+    name = "slepc"
+    graphs = {name: (EASY | HARD)[name] for name in ("cube", "clusters")}  # ranks take a second to start
 
 
 def test_every_solver_is_tested():

@@ -72,6 +72,7 @@ def doctor_command(data_root: Root_ = None, as_json: Json_ = False) -> None:
     found.look("versions", lambda _: _versions())
     found.look("packages", _packages)
     found.look("devices", _devices)
+    found.look("ranks", lambda _: _ranks())
     found.look("data", lambda findings: _data(findings, data_root))
     found.look("disk", lambda findings: _disk(findings, data_root))
     found.look("a small graph", lambda _: _tried())
@@ -149,6 +150,18 @@ def _devices(found: Findings) -> Iterator[tuple[str, str]]:
         yield f"GPU {number}", f"{facts.name}, {size(facts.total_memory)}, {size(left)} free, torch {built}"
     if find_spec("triton") is None:
         found.notes.append("triton is missing, so trainings on a GPU are slower than they could be: pip install triton")
+
+
+def _ranks() -> Iterator[tuple[str, str]]:
+    """Whether the solver that runs under MPI can be used: it is wanted by few, so it is no problem where it cannot."""
+    from tadropedge.spectrum.mpi.launch import MissingMPIError, tools
+
+    try:
+        use = tools()
+    except MissingMPIError as error:
+        yield "solver slepc", f"cannot be used: {error}"
+    else:
+        yield "solver slepc", f"can be used: {use.versions} of {use.python}, {use.mpiexec}"
 
 
 def _data(found: Findings, root: Path | None) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,6 @@ from tadropedge.cli.options import (
     ScoreColumn_,
     Seed_,
     Wait_,
-    check_count,
     check_own_column,
     check_score,
     chosen_device,
@@ -34,7 +33,15 @@ from tadropedge.cli.options import (
 from tadropedge.cli.progress import Report, announced, command_line, live_progress
 from tadropedge.cli.reading import read_source
 from tadropedge.cli.report import show
-from tadropedge.cli.weights import SOLVER, Clusters_, RelativeError_, Tolerance_, score_settings
+from tadropedge.cli.weights import (
+    SOLVER,
+    Clusters_,
+    Ranks_,
+    RelativeError_,
+    Tolerance_,
+    check_modes,
+    score_settings,
+)
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.registry import DATASETS, SCORES
 
@@ -62,6 +69,7 @@ def sparsify_command(
     desired_clusters: Clusters_ = None,
     laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
     solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
+    ranks: Ranks_ = None,
     tolerance: Tolerance_ = None,
     relative_error: RelativeError_ = None,
     score_column: ScoreColumn_ = None,
@@ -86,8 +94,7 @@ def sparsify_command(
     check_own_column(score_column, graph)
     check_score(score, score_column)
     source = name_or_path("dataset or file", graph, DATASETS)
-    check_count("q", q)
-    check_count("desired_clusters", desired_clusters)
+    check_modes(q, desired_clusters, ranks, solver)
 
     from tadropedge.certificate import certify
     from tadropedge.checks import check_seed
@@ -100,7 +107,7 @@ def sparsify_command(
     place = chosen_device(device)
     options = {
         "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
-        "tolerance": tolerance, "relative_error": relative_error,
+        "tolerance": tolerance, "relative_error": relative_error, "ranks": ranks,
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
     with output_folder(out, *WRITERS, CERTIFICATE, "cache/", wait=wait):

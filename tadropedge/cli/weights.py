@@ -46,9 +46,10 @@ if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
 GRAPH = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
 SCORE = f"one of {', '.join(SCORES)}, or one that you registered (default aggregate, or column if there is one)"
 COMPONENT = "the component to look at; N is its number by size (1 is the largest)"
-SOLVER = "auto (default), dense, shift-invert, davidson, lanczos or short-lanczos"
+SOLVER = "auto (default), dense, shift-invert, davidson, lanczos, short-lanczos or slepc"
 
 Clusters_ = Annotated[int | None, Option(metavar="N", help="about so many clusters: q at the nearest large eigengap")]
+Ranks_ = Annotated[int | None, Option(metavar="K", help="processes of the solver slepc under MPI (default 1)")]
 Tolerance_ = Annotated[float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")]
 RelativeError_ = Annotated[float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")]
 ComponentOf_ = Annotated[str | None, Option(metavar="NODE", help="the component of this node instead")]
@@ -63,6 +64,7 @@ def weights_command(
     kind: Annotated[str | None, Option(hidden=True)] = None,
     laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
     solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
+    ranks: Ranks_ = None,
     tolerance: Tolerance_ = None,
     relative_error: RelativeError_ = None,
     score_column: ScoreColumn_ = None,
@@ -95,8 +97,7 @@ def weights_command(
     check_own_column(score_column, graph)
     check_score(score, score_column)
     budget = chosen_budget(keep_prob, keep_ratio)
-    check_count("q", q)
-    check_count("desired_clusters", desired_clusters)
+    check_modes(q, desired_clusters, ranks, solver)
     check_component(component, component_of)
 
     from tadropedge.publish.label import run_label
@@ -112,7 +113,7 @@ def weights_command(
         print("warning: --kind is deprecated, use --score", file=sys.stderr)
     options = {
         "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
-        "tolerance": tolerance, "relative_error": relative_error,
+        "tolerance": tolerance, "relative_error": relative_error, "ranks": ranks,
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
@@ -141,6 +142,15 @@ def check_component(component: str, node: str | None) -> None:
     """Refuse two ways to choose a component."""
     if node is not None and component != "largest":
         raise TadropedgeError(f"give --component {component} or --component-of {node}, not both")
+
+
+def check_modes(q: int | None, desired_clusters: int | None, ranks: int | None, solver: str | None) -> None:
+    """Refuse what is no number of clusters or ranks, and ranks where no solver takes them, before anything is read."""
+    for name, value in (("q", q), ("desired_clusters", desired_clusters), ("ranks", ranks)):
+        check_count(name, value)
+    if ranks is not None and solver != "slepc":
+        given = "no --solver" if solver is None else f"--solver {solver}"
+        raise TadropedgeError(f"--ranks {ranks} is for --solver slepc, got {given}")
 
 
 def needs_more(score: str, given: Collection[str]) -> bool:

@@ -53,6 +53,7 @@ def aggregate_resistance(
     laplacian: str = "combinatorial",
     solver: str = "auto",
     tolerance: float = 1e-8,
+    ranks: int | None = None,
     cache_dir: str | Path | None = None,
     progress: Show = None,
     device: torch.device | str | None = None,
@@ -69,7 +70,8 @@ def aggregate_resistance(
       used and a :class:`RepeatedEigenvalueWarning` says so, once per call.
     * ``laplacian``: ``"combinatorial"`` (D − A, the paper's text) or ``"normalized"`` (I − D^-1/2 A D^-1/2,
       which fits the paper's γ better). Edge weights of the graph enter the Laplacian.
-    * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``davidson``, ``lanczos``, ``short-lanczos``.
+    * ``solver``: ``"auto"``, or one of ``dense``, ``shift-invert``, ``davidson``, ``lanczos``, ``short-lanczos``,
+      or ``slepc``, which runs on ``ranks`` processes under MPI (1 by default), each of which holds its rows.
       Every answer is checked by its residual; ``auto`` looks at each component first
       (:func:`tadropedge.spectrum.explain` returns the plan), goes on to the next solver when one fails, and at the
       end raises a :class:`ConvergenceError`, or a :class:`NotEnoughMemoryError` before it begins.
@@ -85,7 +87,7 @@ def aggregate_resistance(
     >>> aggregate_resistance(graph, q=2).round(decimals=3).tolist()
     [0.0, 0.042, 0.042, 0.272, 0.042, 0.042, 0.0]
     """
-    settings = {"laplacian": laplacian, "solver": solver, "tolerance": tolerance}
+    settings = {"laplacian": laplacian, "solver": solver, "tolerance": tolerance, "ranks": ranks}
     wanted = {"q": q, "desired_clusters": desired_clusters}
     return solve(graph, aggregate, wanted | settings, cache_dir=cache_dir, progress=progress, device=device).told()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ class Aim:
     """``limits(values, norm)`` gives the largest good residual of each pair ``[k]``; ``report`` hears the share done.
 
     ``cut(values)``: no copy of an eigenvalue below it may be missed. By default nothing but rounding may remain.
+    ``ranks``: processes of solvers that run under MPI.
 
     >>> float(Aim().limits(np.zeros(2), 1.0)[0]) < 1e-13
     True
@@ -30,6 +31,7 @@ class Aim:
     limits: Callable[[Floats, float], Floats] = lambda values, norm: np.full(len(values), ROUNDING_STEPS * norm)
     report: Callable[[float], None] = lambda share: None
     cut: Callable[[Floats], float] = lambda values: float(values[-1])
+    ranks: int = field(default=1, kw_only=True)
 
 
 EXACT = Aim()

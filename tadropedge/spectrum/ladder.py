@@ -158,6 +158,7 @@ def cluster_subspaces(
     tolerance: float = 1e-8,
     progress: Show = None,
     device: torch.device | str = "cpu",
+    ranks: int | None = None,
 ) -> Iterator[Subspaces]:
     """Yield the subspaces of the lowest modes of every component that has enough nodes.
 
@@ -168,7 +169,9 @@ def cluster_subspaces(
     """
     check_graph(graph)
     check_kind("clusters", clusters, Clusters)
-    wish = Wish(clusters.q, clusters.desired_clusters, laplacian=laplacian, solver=solver, tolerance=tolerance)
+    wish = Wish(
+        clusters.q, clusters.desired_clusters, laplacian=laplacian, solver=solver, tolerance=tolerance, ranks=ranks
+    )
     where = check_runs_on(device)
     with Progress("eigenvectors", graph.num_nodes, check_progress(progress)) as bar:
         for step in plan(blocks(graph, clusters.least_nodes), wish, where):
@@ -217,7 +220,7 @@ def _climb(check: Check, report: Callable[[float], None]) -> Subspaces:
     """Find the modes of one component, with the first rung whose answer passes the check."""
     step, wish, component = check.step, check.step.wish, f"component of {check.step.nodes} nodes"
     log.info("%s, %d edges: %s; %s", component, step.edges, ", ".join(step.rungs), step.reason)
-    aim = Aim(step.runs_on, check.limits, report, check.cut)
+    aim = Aim(step.runs_on, check.limits, report, check.cut, ranks=wish.processes)
     reasons: list[str] = []
     for rung in step.rungs:
         subspace, reason = _try(rung, check, aim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,13 +11,15 @@ import torch
 from scipy.sparse.csgraph import breadth_first_order
 
 from tadropedge.blocks import DENSE_NODES, Block
-from tadropedge.checks import check_positive, check_runs_on
-from tadropedge.errors import lookup
+from tadropedge.checks import check_integer, check_positive, check_runs_on
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.graph import Graph, check_graph
 from tadropedge.spectrum.aim import CPU
 from tadropedge.spectrum.certified import SHORT_STEPS
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.davidson import BLOCKS, GUARD
+from tadropedge.spectrum.mpi.launch import tools
+from tadropedge.spectrum.mpi.solver import RANK_BLOCKS, RANK_BYTES, RANK_GUARD
 from tadropedge.spectrum.solvers import SOLVERS
 from tadropedge.spectrum.twins import System
 
@@ -26,22 +28,43 @@ DENSE_FALLBACK = 6_000  # nodes up to which the dense solver may end a ladder: 3
 NARROW = 1_000  # a factorisation comes first where a separator of this many nodes cuts the graph
 WIDE = 4_000  # and is not tried unasked above this many: the last front alone is 128 MB and minutes of work
 DENSE_SHARE = 10  # iterative solvers are for k well below n
+MOST_RANKS = 100_000
 PEELING = 100  # rounds in which leaves are taken off: longer whiskers are counted this far
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wish(Clusters):
-    """What is wanted of every component, checked: see :func:`tadropedge.aggregate_resistance`."""
+    """What is wanted of every component, checked: see :func:`tadropedge.aggregate_resistance`.
+
+    ``ranks`` is no field: how many processes look for an answer does not decide it, so it is found again without them.
+
+    >>> Wish(q=2, solver="lanczos", ranks=2)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: ranks=2 are processes of the solver 'slepc', got solver='lanczos'
+    """
 
     laplacian: str = "combinatorial"
     solver: str = "auto"
     tolerance: float = 1e-8
+    ranks: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, ranks: int | None) -> None:
         lookup("laplacian", self.laplacian, LAPLACIANS)
         lookup("solver", self.solver, {"auto": None, **SOLVERS})
         super().__post_init__()
+        if ranks is not None:
+            ranks = check_integer("ranks", ranks, least=1, most=MOST_RANKS)
+            if self.solver != "slepc":
+                raise TadropedgeError(f"ranks={ranks} are processes of the solver 'slepc', got solver={self.solver!r}")
+        if self.solver == "slepc":
+            tools()  # or what to install, before any work
+        object.__setattr__(self, "ranks", ranks)
         object.__setattr__(self, "tolerance", check_positive("tolerance", self.tolerance))
+
+    @property
+    def processes(self) -> int:
+        """Ranks to start."""
+        return self.__dict__["ranks"] or 1
 
 
 @dataclass(frozen=True)
@@ -124,6 +147,8 @@ class Survey:
             return 2 * matrix + 2 * 12 * self.fill + 8 * n * (5 * k + 40)  # vectors of all Lanczos steps
         if name == "short-lanczos":
             return 2 * matrix + 8 * n * 2 * (SHORT_STEPS + k)
+        if name == "slepc":  # all ranks together; each also loads its libraries
+            return matrix + 8 * n * RANK_BLOCKS * (k + RANK_GUARD) + RANK_BYTES * entries
         if name == "davidson":
             basis = 8 * n * (BLOCKS + 1) * (k + GUARD)
             return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak
@@ -266,6 +291,7 @@ def explain(
     desired_clusters: int | None = None,
     laplacian: str = "combinatorial",
     solver: str = "auto",
+    ranks: int | None = None,
     device: torch.device | str | None = None,
 ) -> list[Step]:
     """The plan that :func:`tadropedge.aggregate_resistance` follows for these settings; nothing is solved.
@@ -274,6 +300,6 @@ def explain(
     >>> [(step.nodes, step.count, step.rungs) for step in explain(graph, q=2)]
     [(4, 1, ('dense',))]
     """
-    wish = Wish(q=q, desired_clusters=desired_clusters, laplacian=laplacian, solver=solver)
+    wish = Wish(q=q, desired_clusters=desired_clusters, laplacian=laplacian, solver=solver, ranks=ranks)
     where = check_runs_on(device, check_graph(graph).device)
     return list(plan(wish.parts(graph), wish, where))

@@ -24,6 +24,7 @@ from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Solver, largest_boun
 from tadropedge.spectrum.certified import Flipped, Inverse, lowest
 from tadropedge.spectrum.davidson import davidson
 from tadropedge.spectrum.machine import few_threads
+from tadropedge.spectrum.mpi.solver import slepc
 
 TOO_FAR = 2  # shift-invert aims at half the residual that the check allows
 TO_ROUNDING = 0.0  # ARPACK's tolerance, relative to each value
@@ -191,4 +192,5 @@ SOLVERS: dict[str, Solver] = {
     "davidson": davidson,
     "lanczos": lanczos,
     "short-lanczos": short_lanczos,
+    "slepc": slepc,
 }

@@ -261,6 +261,7 @@ SCORING = {
 }  # fmt: skip
 MODAL = {
     "laplacian": Name(), "solver": Name(), "tolerance": Real(0, 1.7e308, strict=True),
+    "ranks": Optional(Instance()),  # of another solver than these
 }  # fmt: skip
 
 
@@ -569,6 +570,7 @@ def spectra() -> Iterator[Call]:
     name = "tadropedge.spectrum"
     yield Call(f"{name}.gap_window", spectrum.gap_window, {"alpha": 3}, {"alpha": Whole(1)})
     some = {"graph": Instance(), "laplacian": Name(), "solver": Name(), "device": Optional(Device())}
+    some |= {"ranks": Optional(Instance())}
     yield Call(f"{name}.explain", spectrum.explain, {"graph": GRAPH, "q": 2}, {**some, "q": Whole(1, 6)})
     yield Call(f"{name}.explain", spectrum.explain, {"graph": GRAPH, "desired_clusters": 2},
                {"desired_clusters": Whole(1, 6)})  # fmt: skip

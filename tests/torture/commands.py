@@ -88,6 +88,7 @@ COMBINED = (
     "weights karate --score effective --tolerance 0.1", "weights karate --relative-error 0.1", "weights file",
     "weights karate --score effective --relative-error 0", "weights karate --score Effective", "weights nope.npz",
     "weights karate --explain --score effective", "weights karate --gamma 0", "weights karate --kind nope",
+    "weights karate --ranks 2", "weights karate --solver dense --ranks 2", "weights karate --solver slepc --ranks 0",
     "weights karate --desired-clusters 0", "weights karate --solver Dense", "weights .", "weights karate --out file",
     "weights karate --explain --laplacian nope", "weights karate --explain --q 0", "weights /dev/null",
     "sparsify", "sparsify karate --keep-ratio 0", "sparsify karate --keep-ratio 1.1", "sparsify karate --score Uniform",

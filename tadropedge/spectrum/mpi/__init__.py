@@ -1,0 +1,1 @@
+"""Spectra beyond one memory: SLEPc on several processes under MPI, each of which holds its rows of the Laplacian."""
