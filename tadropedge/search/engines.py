@@ -6,7 +6,7 @@ and gives back their outcomes. What a batch consists of does not depend on how m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,14 +22,16 @@ ENGINES = ("local", "ray")
 
 
 class Crew(Protocol):
-    """What trains batches; ``together`` says whether it wants all that there are, or one after the other."""
+    """What trains batches."""
 
-    together: bool
+    @property
+    def together(self) -> bool:
+        """Whether it wants all batches that there are, instead of one after the other."""
 
     def size(self, train: Train, trials: Sequence[Trial], most: int) -> int:
         """How many of these trials make a batch, where the caller would take ``most``."""
 
-    def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
+    def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Generator[Trained, None, None]:
         """The outcomes of every batch as it ends, in any order; what is not finished ends with the iterator."""
 
 
@@ -63,7 +65,7 @@ class Local:
 
 @dataclass(frozen=True)
 class _Here:
-    """This process."""
+    """The crew that is this process itself."""
 
     batch: int | None = None
     together: bool = False
@@ -72,7 +74,7 @@ class _Here:
         """What the caller takes, or fewer if fewer were asked for."""
         return most if self.batch is None else min(most, self.batch)
 
-    def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
+    def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Generator[Trained, None, None]:
         """One after the other."""
         for place, batch in enumerate(batches):
             yield place, train(batch)

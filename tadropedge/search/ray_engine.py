@@ -14,7 +14,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -22,8 +23,8 @@ from uuid import uuid4
 
 from tadropedge.checks import check_integer, check_number, check_positive, check_text, settle
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
+from tadropedge.remote import VERSIONS, Board, Key, Work, fitting, laboratory_of, packed, train_batch
 from tadropedge.search.engines import Crew, Train, Trained
-from tadropedge.search.ray_worker import VERSIONS, Board, Key, Work, fitting, laboratory_of, packed, train_batch
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.watching import Moment, tell, watched
 
@@ -32,6 +33,7 @@ PORT = 6379  # of the head of a cluster, where none is named
 REACHED = 5.0  # seconds in which it must answer
 LOOK = 0.2  # seconds between two looks at batches that are not finished
 BATCH = 32  # trials, where nobody says how many: enough batches for many workers
+PATIENCE = 60.0  # seconds without a worker, before that is said
 MISSING = "the engine 'ray' needs the package ray, which is not installed: pip install 'tadropedge[ray]'"
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
@@ -196,12 +198,18 @@ def _gpus(ray: Any, asked: float | None) -> float:
 
 @dataclass(eq=False, kw_only=True)
 class _Batch:
-    """A batch on its way: its place, its trials, how often it was lost, and on which nodes."""
+    """A batch on its way: its place, its trials, how often it was lost, and the nodes that it was on."""
 
+    call: str
     place: int
     trials: Sequence[Trial]
     lost: int = 0
     nodes: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """Names this try of it."""
+        return self.call, self.place, self.lost
 
 
 class _Workers:
@@ -218,69 +226,59 @@ class _Workers:
         share = {"num_cpus": 1, "num_gpus": gpus}
         self._train = ray.remote(train_batch).options(**share, max_retries=0)
         self._fitting = ray.remote(fitting).options(**share, max_retries=engine.tries)
-        self._sent: tuple[object, ...] = ()  # whose data is in the object store
-        self._work: Work | None = None
+        self._work: tuple[object, str, frozenset[str], Work] | None = None  # whose data is in the object store
 
     def size(self, train: Train, trials: Sequence[Trial], most: int) -> int:
         """As was asked for; otherwise as many as fit into the memory of the first worker that answers."""
         if self._engine.batch is not None:
             return self._engine.batch
-        laboratory = laboratory_of(train)
-        if laboratory is None or most == 1:
+        if laboratory_of(train) is None or most == 1:
             return most
         kinds = list({trial.method: trial for trial in trials}.values())
-        fits: int = self._got(self._fitting.remote(self._given(train, trials), kinds))
-        return min(BATCH, fits)
+        return min(BATCH, self._fits(self._fitting.remote(self._given(train, trials), kinds)))
+
+    def _fits(self, reference: Any) -> int:
+        from ray.exceptions import RayError, RayTaskError
+
+        try:
+            return int(self._ray.get(reference))
+        except RayTaskError as error:
+            raise _cause(error) from None
+        except RayError as error:
+            raise TadropedgeError(f"no worker of Ray answers ({_why(error)})") from error
 
     def _given(self, train: Train, trials: Sequence[Trial]) -> Work:
         """Put a trainer into the object store, unless it is there with all that these trials need."""
-        laboratory = laboratory_of(train)
+        owner, name = laboratory_of(train) or train, getattr(train, "__name__", "")
         needed = frozenset(trial.method for trial in trials)
-        if self._sent and self._sent[:2] == (laboratory or train, train.__name__) and needed <= self._sent[2]:  # type: ignore[operator]
-            assert self._work is not None
-            return self._work
-        content = packed(train, trials)
-        self._sent = (laboratory or train, getattr(train, "__name__", ""), needed)
-        self._work = Work(packed=self._ray.put(content), board=self._board, gpus=self._gpus, versions=VERSIONS)
-        return self._work
+        if self._work is not None and self._work[:2] == (owner, name) and needed <= self._work[2]:
+            return self._work[3]
+        self._work = None  # what was there before is no longer needed
+        reference = self._ray.put(packed(train, trials))
+        work = Work(packed=reference, board=self._board, gpus=self._gpus, versions=VERSIONS)
+        self._work = owner, name, needed, work
+        return work
 
-    def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
+    def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Generator[Trained, None, None]:
         """Hand out all batches, and give back each as it ends; those that are not finished are cancelled at the end."""
-        if not batches:
-            return
-        work = self._given(train, [trial for batch in batches for trial in batch])
-        call, out = uuid4().hex, {}  # what is handed out, by its reference
-
-        def hand_out(batch: _Batch) -> None:
-            reference = self._elsewhere(batch).remote(work, (call, batch.place, batch.lost), batch.trials)
-            out[reference] = batch
-
+        work = self._given(train, [trial for batch in batches for trial in batch]) if batches else None
+        call, out, waited = uuid4().hex, dict[Any, _Batch](), _Waited()  # out: by the reference to its outcomes
+        fresh = [_Batch(call=call, place=place, trials=trials) for place, trials in enumerate(batches)]
         try:
-            for place, trials in enumerate(batches):
-                hand_out(_Batch(place=place, trials=trials))
-            over: list[Key] = []
-            while out:
-                ready, _ = self._ray.wait(list(out), timeout=LOOK)
-                for reference in ready:
+            while out or fresh:
+                for batch in fresh:
+                    out[self._elsewhere(batch).remote(work, batch.key, batch.trials)] = batch
+                fresh = []
+                for reference in self._ray.wait(list(out), timeout=LOOK)[0]:
                     batch = out.pop(reference)
-                    over.append((call, batch.place, batch.lost))
-                    outcomes = self._outcomes(reference, batch)
-                    if outcomes is None:
-                        hand_out(batch)
+                    if (outcomes := self._outcomes(reference, batch)) is None:
+                        fresh.append(batch)
                     else:
                         yield batch.place, outcomes
-                notes = self._notes(over)
-                for reference, batch in list(out.items()):
-                    node, _, silent = notes.get((call, batch.place, batch.lost), ("", None, 0.0))
-                    if node and node not in batch.nodes:
-                        batch.nodes.append(node)
-                    if silent > self._engine.deadline:
-                        over.append((call, batch.place, batch.lost))
-                        del out[reference]
-                        self._ray.cancel(reference, force=True)
-                        self._count(batch, f"no sign of life for {self._engine.deadline:g} s")
-                        hand_out(batch)
-                _tell({key: moment for key, (_, moment, _) in notes.items() if key not in over}, call)
+                notes = self._notes(out.values())
+                fresh += self._silent(out, notes)
+                _tell([moment for _, moment, _ in notes.values()])
+                waited.look(len(out), len(notes))
         finally:
             for reference in out:
                 with suppress(Exception):
@@ -303,44 +301,65 @@ class _Workers:
             found: list[Outcome] = self._ray.get(reference)
             return found
         except RayTaskError as error:
-            cause = error.cause if isinstance(error.cause, Exception) else error
+            cause = _cause(error)
             if not isinstance(cause, NotEnoughMemoryError) or batch.lost + 1 >= self._engine.tries:
                 raise cause from None
-            self._count(batch, str(cause))
+            self._lose(batch, str(cause))
         except RayError as error:
-            self._count(batch, _why(error))
+            self._lose(batch, _why(error))
         return None
 
-    def _count(self, batch: _Batch, why: str) -> None:
+    def _notes(self, batches: Iterable[_Batch]) -> Mapping[Key, tuple[str, Moment, float]]:
+        """What is on the board of these; nothing while it cannot be read."""
+        from ray.exceptions import RayError
+
+        keys = {batch.key: batch for batch in batches}
+        notes: dict[Key, tuple[str, Moment, float]] = {}
+        with suppress(RayError):
+            notes = self._ray.get(self._board.notes.remote(list(keys)), timeout=10 * LOOK)
+        for key, (node, _, _) in notes.items():
+            keys[key].nodes += [node] if node not in keys[key].nodes else []
+        return notes
+
+    def _silent(self, out: dict[Any, _Batch], notes: Mapping[Key, tuple[str, Moment, float]]) -> list[_Batch]:
+        """Take back the batches of which nothing was heard until the deadline."""
+        deadline = self._engine.deadline
+        late = [one for one, batch in out.items() if batch.key in notes and notes[batch.key][2] > deadline]
+        taken = [out.pop(reference) for reference in late]
+        for reference, batch in zip(late, taken, strict=True):
+            self._ray.cancel(reference, force=True)
+            self._lose(batch, f"no sign of life for {deadline:g} s")
+        return taken
+
+    def _lose(self, batch: _Batch, why: str) -> None:
+        """Count a loss, and give up after too many."""
         batch.lost += 1
         if batch.lost >= self._engine.tries:
             raise TadropedgeError(
-                f"a batch of {len(batch.trials)} trainings was lost {batch.lost} times on Ray ({why}); what is finished "
-                "is kept, and the same call resumes it"
+                f"a batch of {len(batch.trials)} trainings was lost {batch.lost} times on Ray ({why}); what is "
+                "finished is kept, and the same call resumes it"
             )
         log.warning("a batch of %d trainings is lost (%s) and tried again", len(batch.trials), why)
 
-    def _got(self, reference: Any) -> Any:
-        """A result, while Ctrl-C is heard."""
-        from ray.exceptions import RayError, RayTaskError
 
-        try:
-            return self._ray.get(reference)
-        except RayTaskError as error:
-            raise (error.cause if isinstance(error.cause, Exception) else error) from None
-        except RayError as error:
-            raise TadropedgeError(f"no worker of Ray answers ({_why(error)})") from error
+class _Waited:
+    """Says once that no worker takes a batch: a cluster may be starting one, or have none that fits."""
 
-    def _notes(self, over: list[Key]) -> Mapping[Key, tuple[str, Moment, float]]:
-        """What is on the board; nothing while it cannot be read."""
-        from ray.exceptions import RayError
+    def __init__(self) -> None:
+        self._since: float | None = time.monotonic()
 
-        with suppress(RayError):
-            found: dict[Key, tuple[str, Moment, float]] = self._ray.get(
-                self._board.notes.remote(over), timeout=10 * LOOK
-            )
-            return found
-        return {}
+    def look(self, out: int, running: int) -> None:
+        """So many batches are handed out, and so many of them run."""
+        if running or not out:
+            self._since = None
+        elif self._since is not None and time.monotonic() - self._since > PATIENCE:
+            self._since = None
+            log.warning("no worker of Ray has taken a batch for %g s: %d are waiting (see ray status)", PATIENCE, out)
+
+
+def _cause(error: Any) -> Exception:
+    """What a task raised, without the words of Ray."""
+    return error.cause if isinstance(error.cause, Exception) else error
 
 
 def _why(error: Exception) -> str:
@@ -354,19 +373,11 @@ def _why(error: Exception) -> str:
     return words.get(name, f"{name}: {(str(error).splitlines() or [''])[0]}")
 
 
-def _tell(moments: Mapping[Key, Moment], call: str) -> None:
-    """Tell where all batches at work are, as one."""
-    mine = [moment for key, moment in moments.items() if key[0] == call]
-    if not mine or not watched():
+def _tell(moments: Sequence[Moment]) -> None:
+    """Tell where all batches at work are, as if they were one."""
+    if not moments or not watched():
         return
-    together, epochs = sum(one.together for one in mine), max(one.epochs for one in mine)
-    passed = sum(one.together * one.epoch / one.epochs for one in mine) * epochs
-    tell(
-        Moment(
-            trainings=sum(one.trainings for one in mine),
-            finished=sum(one.finished for one in mine),
-            together=together,
-            epoch=int(passed / together) if together else 0,
-            epochs=epochs,
-        )
-    )
+    together, epochs = sum(one.together for one in moments), max(one.epochs for one in moments)
+    worked = sum(one.together * one.epoch / one.epochs for one in moments)
+    counts = {"trainings": sum(one.trainings for one in moments), "finished": sum(one.finished for one in moments)}
+    tell(Moment(**counts, together=together, epoch=int(worked * epochs / max(1, together)), epochs=epochs))

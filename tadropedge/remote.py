@@ -1,4 +1,4 @@
-"""What runs on the workers of a Ray cluster: a task that trains one batch, and the board on which it says how far it is.
+"""Trainings on a worker of Ray: a task that trains one batch, and the board on which it says how far it is.
 
 A trainer is packed once, with the user's own scores, rules and networks that it needs, and lies in Ray's object store.
 A worker process unpacks it for its first batch, moves it to its own device and keeps it for the batches that follow.
@@ -24,7 +24,7 @@ from tadropedge.training.config import Outcome, Trial
 from tadropedge.training.laboratory import VERSION, Laboratory
 from tadropedge.watching import Event, Moment, watching
 
-REGISTRIES = {"scores": SCORES, "strategies": STRATEGIES, "networks": NETWORKS, "measures": MEASURES}
+REGISTRIES: dict[str, Any] = {"scores": SCORES, "strategies": STRATEGIES, "networks": NETWORKS, "measures": MEASURES}
 BETWEEN = 0.25  # seconds from one note on the board to the next
 VERSIONS = {"tadropedge": __version__, "training": str(VERSION)}
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
@@ -179,9 +179,8 @@ class Board:
         """A batch is so far, on this node."""
         self._notes[key] = node, moment, time.monotonic()
 
-    def notes(self, over: Sequence[Key]) -> dict[Key, tuple[str, Moment, float]]:
-        """The node, the last moment and the seconds since, of every batch but those that are ``over``."""
-        for key in over:
-            self._notes.pop(key, None)
-        now = time.monotonic()
+    def notes(self, wanted: Sequence[Key]) -> dict[Key, tuple[str, Moment, float]]:
+        """The node, the last moment and the seconds since then, of these; all others are over and forgotten."""
+        now, kept = time.monotonic(), set(wanted)
+        self._notes = {key: note for key, note in self._notes.items() if key in kept}
         return {key: (node, moment, now - at) for key, (node, moment, at) in self._notes.items()}
