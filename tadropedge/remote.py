@@ -6,10 +6,13 @@ A worker process unpacks it for its first batch, moves it to its own device and 
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +28,13 @@ from tadropedge.training.laboratory import VERSION, Laboratory
 from tadropedge.watching import Event, Moment, watching
 
 REGISTRIES: dict[str, Any] = {"scores": SCORES, "strategies": STRATEGIES, "networks": NETWORKS, "measures": MEASURES}
+HEARD = 30.0  # seconds in which the first note should be on the board
 BETWEEN = 0.25  # seconds from one note on the board to the next
 VERSIONS = {"tadropedge": __version__, "training": str(VERSION)}
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
 Key = tuple[str, int, int]  # of one try of one batch: the call, the place of the batch, the number of the try
+Process = tuple[str, int]  # a node of the cluster, and the number of a process there
+Note = tuple[Process, Moment, float]  # who trains a batch, where it is, and for how many seconds nothing was heard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +129,12 @@ def fitting(work: Work, trials: Sequence[Trial]) -> int:
     return len(trials) if laboratory is None else laboratory.fitting(trials)
 
 
+def end_process(number: int) -> None:
+    """End a process of this node that hangs: one that is stopped, or waits in a driver, does not hear Ray."""
+    with suppress(ProcessLookupError):
+        os.kill(number, signal.SIGKILL)
+
+
 def _trainer(work: Work) -> Train:
     import ray
 
@@ -157,8 +169,10 @@ class _Note:
 
         self._board, self._key, self._last = board, key, 0.0
         self._moment = Moment(trainings=trials, finished=0, together=trials, epoch=0, epochs=1)
-        self._node = ray.get_runtime_context().get_node_id()
-        self.tell(None)
+        self._process = ray.get_runtime_context().get_node_id(), os.getpid()
+        # What hangs from now on is known to have begun.
+        with suppress(ray.exceptions.RayError):
+            ray.get(board.note.remote(key, self._process, self._moment), timeout=HEARD)
 
     def tell(self, event: Event | None) -> None:
         """Note where the trainings are; whatever else is told is a sign of life."""
@@ -166,21 +180,21 @@ class _Note:
         now = time.monotonic()
         if event is None or now - self._last >= BETWEEN:
             self._last = now
-            self._board.note.remote(self._key, self._node, self._moment)
+            self._board.note.remote(self._key, self._process, self._moment)
 
 
 class Board:
     """Where every batch at work is: an actor that workers write to and the driver reads."""
 
     def __init__(self) -> None:
-        self._notes: dict[Key, tuple[str, Moment, float]] = {}
+        self._notes: dict[Key, Note] = {}  # with the time at which it was written
 
-    def note(self, key: Key, node: str, moment: Moment) -> None:
-        """A batch is so far, on this node."""
-        self._notes[key] = node, moment, time.monotonic()
+    def note(self, key: Key, process: Process, moment: Moment) -> None:
+        """A batch is so far, in this process."""
+        self._notes[key] = process, moment, time.monotonic()
 
-    def notes(self, wanted: Sequence[Key]) -> dict[Key, tuple[str, Moment, float]]:
-        """The node, the last moment and the seconds since then, of these; all others are over and forgotten."""
+    def notes(self, wanted: Sequence[Key]) -> dict[Key, Note]:
+        """What was noted of these; all others are over and forgotten."""
         now, kept = time.monotonic(), set(wanted)
         self._notes = {key: note for key, note in self._notes.items() if key in kept}
-        return {key: (node, moment, now - at) for key, (node, moment, at) in self._notes.items()}
+        return {key: (process, moment, now - at) for key, (process, moment, at) in self._notes.items()}

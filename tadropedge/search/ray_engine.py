@@ -23,7 +23,18 @@ from uuid import uuid4
 
 from tadropedge.checks import check_integer, check_number, check_positive, check_text, settle
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
-from tadropedge.remote import VERSIONS, Board, Key, Work, fitting, laboratory_of, packed, train_batch
+from tadropedge.remote import (
+    VERSIONS,
+    Board,
+    Key,
+    Note,
+    Work,
+    end_process,
+    fitting,
+    laboratory_of,
+    packed,
+    train_batch,
+)
 from tadropedge.search.engines import Crew, Train, Trained
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.watching import Moment, tell, watched
@@ -224,8 +235,8 @@ class _Workers:
         here = At(ray.get_runtime_context().get_node_id(), soft=True)  # where it lives as long as the driver
         self._board = ray.remote(Board).options(num_cpus=0, max_restarts=-1, scheduling_strategy=here).remote()
         share = {"num_cpus": 1, "num_gpus": gpus}
-        self._train = ray.remote(train_batch).options(**share, max_retries=0)
-        self._fitting = ray.remote(fitting).options(**share, max_retries=engine.tries)
+        self._train = ray.remote(**share, max_retries=0)(train_batch)
+        self._fitting = ray.remote(**share, max_retries=engine.tries)(fitting)
         self._work: tuple[object, str, frozenset[str], Work] | None = None  # whose data is in the object store
 
     def size(self, train: Train, trials: Sequence[Trial], most: int) -> int:
@@ -309,27 +320,36 @@ class _Workers:
             self._lose(batch, _why(error))
         return None
 
-    def _notes(self, batches: Iterable[_Batch]) -> Mapping[Key, tuple[str, Moment, float]]:
+    def _notes(self, batches: Iterable[_Batch]) -> Mapping[Key, Note]:
         """What is on the board of these; nothing while it cannot be read."""
         from ray.exceptions import RayError
 
         keys = {batch.key: batch for batch in batches}
-        notes: dict[Key, tuple[str, Moment, float]] = {}
+        notes: dict[Key, Note] = {}
         with suppress(RayError):
             notes = self._ray.get(self._board.notes.remote(list(keys)), timeout=10 * LOOK)
-        for key, (node, _, _) in notes.items():
+        for key, ((node, _), _, _) in notes.items():
             keys[key].nodes += [node] if node not in keys[key].nodes else []
         return notes
 
-    def _silent(self, out: dict[Any, _Batch], notes: Mapping[Key, tuple[str, Moment, float]]) -> list[_Batch]:
+    def _silent(self, out: dict[Any, _Batch], notes: Mapping[Key, Note]) -> list[_Batch]:
         """Take back the batches of which nothing was heard until the deadline."""
         deadline = self._engine.deadline
         late = [one for one, batch in out.items() if batch.key in notes and notes[batch.key][2] > deadline]
         taken = [out.pop(reference) for reference in late]
         for reference, batch in zip(late, taken, strict=True):
             self._ray.cancel(reference, force=True)
+            self._end(*notes[batch.key][0])
+        for batch in taken:
             self._lose(batch, f"no sign of life for {deadline:g} s")
         return taken
+
+    def _end(self, node: str, process: int) -> None:
+        """End a worker that hangs, so that its place is free again; where its node hangs as well, nothing happens."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as At
+
+        there = At(node, soft=False)
+        self._ray.remote(end_process).options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(process)
 
     def _lose(self, batch: _Batch, why: str) -> None:
         """Count a loss, and give up after too many."""
