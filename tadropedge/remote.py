@@ -1,4 +1,4 @@
-"""Trainings on a worker of Ray: a task that trains one batch, and the board on which it says how far it is.
+"""Trainings on a worker of Ray: a task that trains one batch, and says on a board how far it is.
 
 A trainer is packed once, with the user's own scores, rules and networks that it needs, and lies in Ray's object store.
 A worker process unpacks it for its first batch, moves it to its own device and keeps it for the batches that follow.
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from tadropedge import __version__
+from tadropedge.board import Key
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import INSTALLED, PACKAGE, STANDARD, of_this_package
 from tadropedge.registry import MEASURES, NETWORKS, SCORES, STRATEGIES
@@ -32,9 +33,6 @@ HEARD = 30.0  # seconds in which the first note should be on the board
 BETWEEN = 0.25  # seconds from one note on the board to the next
 VERSIONS = {"tadropedge": __version__, "training": str(VERSION)}
 Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
-Key = tuple[str, int, int]  # of one try of one batch: the call, the place of the batch, the number of the try
-Process = tuple[str, int]  # a node of the cluster, and the number of a process there
-Note = tuple[Process, Moment, float]  # who trains a batch, where it is, and for how many seconds nothing was heard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,20 +179,3 @@ class _Note:
         if event is None or now - self._last >= BETWEEN:
             self._last = now
             self._board.note.remote(self._key, self._process, self._moment)
-
-
-class Board:
-    """Where every batch at work is: an actor that workers write to and the driver reads."""
-
-    def __init__(self) -> None:
-        self._notes: dict[Key, Note] = {}  # with the time at which it was written
-
-    def note(self, key: Key, process: Process, moment: Moment) -> None:
-        """A batch is so far, in this process."""
-        self._notes[key] = process, moment, time.monotonic()
-
-    def notes(self, wanted: Sequence[Key]) -> dict[Key, Note]:
-        """What was noted of these; all others are over and forgotten."""
-        now, kept = time.monotonic(), set(wanted)
-        self._notes = {key: note for key, note in self._notes.items() if key in kept}
-        return {key: (process, moment, now - at) for key, (process, moment, at) in self._notes.items()}

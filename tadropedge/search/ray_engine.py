@@ -21,20 +21,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from tadropedge.board import Board, Key, Note
 from tadropedge.checks import check_integer, check_number, check_positive, check_text, settle
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
-from tadropedge.remote import (
-    VERSIONS,
-    Board,
-    Key,
-    Note,
-    Work,
-    end_process,
-    fitting,
-    laboratory_of,
-    packed,
-    train_batch,
-)
+from tadropedge.remote import VERSIONS, Work, end_process, fitting, laboratory_of, packed, train_batch
 from tadropedge.search.engines import Crew, Train, Trained
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.watching import Moment, tell, watched
@@ -237,6 +227,7 @@ class _Workers:
         share = {"num_cpus": 1, "num_gpus": gpus}
         self._train = ray.remote(**share, max_retries=0)(train_batch)
         self._fitting = ray.remote(**share, max_retries=engine.tries)(fitting)
+        self._asked: Any = None  # the reference to what is on the board
         self._work: tuple[object, str, frozenset[str], Work] | None = None  # whose data is in the object store
 
     def size(self, train: Train, trials: Sequence[Trial], most: int) -> int:
@@ -324,12 +315,17 @@ class _Workers:
         """What is on the board of these; nothing while it cannot be read."""
         from ray.exceptions import RayError
 
-        keys = {batch.key: batch for batch in batches}
+        mine = {batch.key: batch for batch in batches}
+        if self._asked is None:
+            self._asked = self._board.notes.remote(list(mine))
+        if not self._ray.wait([self._asked], timeout=LOOK)[0]:
+            return {}  # and look again: nobody waits for it
+        asked, self._asked = self._asked, None
         notes: dict[Key, Note] = {}
         with suppress(RayError):
-            notes = self._ray.get(self._board.notes.remote(list(keys)), timeout=10 * LOOK)
+            notes = {key: note for key, note in self._ray.get(asked).items() if key in mine}
         for key, ((node, _), _, _) in notes.items():
-            keys[key].nodes += [node] if node not in keys[key].nodes else []
+            mine[key].nodes += [node] if node not in mine[key].nodes else []
         return notes
 
     def _silent(self, out: dict[Any, _Batch], notes: Mapping[Key, Note]) -> list[_Batch]:

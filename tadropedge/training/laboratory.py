@@ -331,6 +331,7 @@ class Laboratory:
 
     def train_reached(self, trials: Sequence[Trial]) -> list[Outcome]:
         """Train all trials :meth:`within_reach`; their outcomes name them as they were given."""
+        trials = check_trials(trials)
         outcomes = self.train([self.within_reach(trial) for trial in trials])
         return [replace(outcome, trial=trial) for outcome, trial in zip(outcomes, trials, strict=True)]
 
