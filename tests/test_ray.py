@@ -70,7 +70,7 @@ def machines():
 
 
 @pytest.fixture(scope="module")
-def three(machines):
+def several(machines):
     machines.grow(3)
     return machines
 
@@ -81,11 +81,15 @@ def undisturbed():
 
 
 class Worker(Trainer):
-    """A trainer that says in a folder where each batch runs, takes its time, and fails where it is told to."""
+    """A trainer that says in a folder where each batch runs, and fails where it is told to.
 
-    def __init__(self, folder: Path, seconds: float = 0.05, fails: str = "", times: int = 1):
+    ``fails``: the first batch stops by this signal, raises an ``error``, or ``waits`` for its end; with ``away`` the
+    first that is not on that node. ``nodes``: so many must have begun a batch before the first one ends.
+    """
+
+    def __init__(self, folder: Path, fails: str = "", times: int = 1, away: str = "", nodes: int = 1):
         super().__init__()
-        self.folder, self.seconds, self.fails, self.times = folder, seconds, fails, times
+        self.folder, self.fails, self.times, self.away, self.nodes = folder, fails, times, away, nodes
 
     def __call__(self, trials):
         import ray
@@ -93,11 +97,15 @@ class Worker(Trainer):
         node = ray.get_runtime_context().get_node_id()
         place = self.folder / f"{time.time_ns()}-{os.getpid()}-{node}"
         place.write_text("\n".join(map(repr, trials)))
-        if self.fails and self._first():
+        if self.fails and node != self.away and self._first():
             if self.fails == "error":
                 raise TadropedgeError("these trials are cursed")
+            if self.fails == "waits":
+                (self.folder / "failed here").write_text(f"{os.getpid()} {node}")
+                time.sleep(600)
             os.kill(os.getpid(), getattr(signal, self.fails))
-        time.sleep(self.seconds)
+        while len({path.name.split("-")[2] for path in self.folder.glob("*-*-*")}) < self.nodes:
+            time.sleep(0.01)
         return [outcome(one) for one in trials]
 
     def _first(self) -> bool:
@@ -133,6 +141,11 @@ def soon(condition, seconds=60.0):
     return found
 
 
+def waiting(folder):
+    """The process and the node of the batch that waits for its end."""
+    return soon(lambda: (folder / "failed here").exists() and (folder / "failed here").read_text().split())
+
+
 def stored(path):
     """How many trials each study holds, and how many different ones."""
     base = open_storage(path)
@@ -155,7 +168,8 @@ def one_thread():
 
 
 def rows(engine, methods=("cdf", "jaccard-cdf:unbiased"), **settings):
-    laboratory = laboratory_for(load_karate(), hidden=4, epochs=5, choose_splits=1, **settings)
+    sizes = settings or {"hidden": 4}
+    laboratory = laboratory_for(load_karate(), epochs=5, choose_splits=1, **sizes)
     plan = Plan(methods, trials=3, seeds=3)
     with one_thread(), training_with(engine):
         return compared(laboratory, plan, optuna.storages.InMemoryStorage()).rows
@@ -174,63 +188,49 @@ def test_the_same_rows_with_one_two_and_three_workers_and_without_ray(machines, 
         np.testing.assert_allclose(row.convergence.val_loss, same.convergence.val_loss, atol=1e-5)
 
 
-def test_the_workers_share_the_work_and_tell_how_far_they_are(three, tmp_path, undisturbed):
+def test_the_workers_share_the_work_and_tell_how_far_they_are(several, tmp_path, undisturbed):
     told = []
+    seen = tmp_path / "seen"
+    seen.mkdir()
     with training_with(RayEngine(batch=1)), watching(told.append):
-        assert compare(tmp_path / "study.db", Trainer()) == undisturbed
-        assert compare(optuna.storages.InMemoryStorage(), Worker(tmp_path)) == undisturbed
+        assert compare(tmp_path / "study.db", Worker(seen, nodes=3)) == undisturbed
     assert stored(tmp_path / "study.db") == (TOTAL, TOTAL)
-    assert len({node for path in tmp_path.glob("*-*-*") for node in [path.name.split("-")[2]]}) == 3
-    moments = [event for event in told if isinstance(event, Moment)]
-    assert max(one.trainings for one in moments) > 1
+    trained = [trial for _, _, trials in begun(seen) for trial in trials]
+    assert len(trained) == len(set(trained)) == TOTAL
+    assert any(isinstance(event, Moment) for event in told)
 
 
 # -- whoever dies -------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_is_killed_costs_its_batch(three, tmp_path, undisturbed, caplog):
+def test_a_worker_that_is_killed_costs_its_batch(several, tmp_path, undisturbed, caplog):
     seen = tmp_path / "seen"
     seen.mkdir()
 
     def kill():
-        pid, _, _ = soon(lambda: begun(seen))[0]
-        os.kill(pid, signal.SIGKILL)
+        os.kill(int(waiting(seen)[0]), signal.SIGKILL)
 
     with training_with(RayEngine(batch=2)), meanwhile(kill):
-        assert compare(tmp_path / "study.db", Worker(seen, seconds=0.3)) == undisturbed
+        assert compare(tmp_path / "study.db", Worker(seen, fails="waits")) == undisturbed
     assert "its worker died" in caplog.text
     assert stored(tmp_path / "study.db") == (TOTAL, TOTAL)
     trained = [trial for _, _, trials in begun(seen) for trial in trials]
     assert len(set(trained)) == TOTAL
     assert len(trained) == TOTAL + 2  # the batch that was lost
-    again = next(place for place, one in enumerate(begun(seen)) if place and one[2] == begun(seen)[0][2])
-    assert begun(seen)[again][1] != begun(seen)[0][1]  # on another node
 
 
-def test_a_node_that_is_lost_costs_its_batches(three, tmp_path, undisturbed, caplog):
+def test_a_node_that_is_lost_costs_its_batches(several, tmp_path, undisturbed, caplog):
     seen = tmp_path / "seen"
     seen.mkdir()
-    head = three.cluster.head_node.node_id
-
-    def lose():
-        three.lose(soon(lambda: [node for _, node, _ in begun(seen) if node != head])[0])
-
-    with training_with(RayEngine(batch=2)), meanwhile(lose):
-        assert compare(tmp_path / "study.db", Worker(seen, seconds=0.3)) == undisturbed
+    head = several.cluster.head_node.node_id
+    with training_with(RayEngine(batch=2)), meanwhile(lambda: several.lose(waiting(seen)[1])):
+        assert compare(tmp_path / "study.db", Worker(seen, fails="waits", away=head)) == undisturbed
     assert "tried again" in caplog.text
     assert stored(tmp_path / "study.db") == (TOTAL, TOTAL)
-    assert {trial for _, _, trials in begun(seen) for trial in trials} == {
-        trial for batch in _all_batches() for trial in batch
-    }
+    assert len({trial for _, _, trials in begun(seen) for trial in trials}) == TOTAL
 
 
-def _all_batches():
-    trainer = Trainer()
-    compare(optuna.storages.InMemoryStorage(), trainer)
-    return [[repr(one) for one in batch] for batch in trainer.batches]
-
-
-def test_a_worker_that_hangs_past_the_deadline_costs_its_batch(three, tmp_path, undisturbed, caplog):
+def test_a_worker_that_hangs_past_the_deadline_costs_its_batch(several, tmp_path, undisturbed, caplog):
     seen = tmp_path / "seen"
     seen.mkdir()
     with training_with(RayEngine(batch=4, deadline=6, tries=5)):
@@ -239,14 +239,14 @@ def test_a_worker_that_hangs_past_the_deadline_costs_its_batch(three, tmp_path, 
     assert stored(tmp_path / "study.db") == (TOTAL, TOTAL)
 
 
-def test_a_batch_that_kills_every_worker_is_given_up(three, tmp_path):
-    told = r"a batch of 8 trainings was lost 2 times on Ray \(its worker died\); what is finished is kept"
-    with pytest.raises(TadropedgeError, match=told), training_with(RayEngine(batch=8, tries=2)):
+def test_a_batch_that_kills_every_worker_is_given_up(several, tmp_path):
+    told = r"a batch of 20 trainings was lost 2 times on Ray \(its worker died\); what is finished is kept"
+    with pytest.raises(TadropedgeError, match=told), training_with(RayEngine(batch=64, tries=2)):
         compare(optuna.storages.InMemoryStorage(), Worker(tmp_path, fails="SIGKILL", times=99))
 
 
-def test_what_a_worker_refuses_is_refused_here(three, tmp_path):
-    with pytest.raises(TadropedgeError, match=r"^these trials are cursed$"), training_with(RayEngine(batch=8)):
+def test_what_a_worker_refuses_is_refused_here(several, tmp_path):
+    with pytest.raises(TadropedgeError, match=r"^these trials are cursed$"), training_with(RayEngine(batch=64)):
         compare(optuna.storages.InMemoryStorage(), Worker(tmp_path, fails="error"))
 
 
@@ -285,7 +285,7 @@ def mine(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_rules_and_models_of_ones_own_reach_the_workers(three, mine):
+def test_rules_and_models_of_ones_own_reach_the_workers(several, mine):
     assert rows(RayEngine(batch=4), ["degree-mine"]) == rows(Local(batch=4), ["degree-mine"])
     name = own_network(mine.Linear)
     try:
@@ -294,13 +294,13 @@ def test_rules_and_models_of_ones_own_reach_the_workers(three, mine):
         del NETWORKS[name]
 
 
-def test_what_cannot_be_sent_is_refused(three):
+def test_what_cannot_be_sent_is_refused(several):
     lock = threading.Lock()
     with pytest.raises(TadropedgeError, match="cannot be sent to the workers of Ray"), training_with(RayEngine()):
         compare(optuna.storages.InMemoryStorage(), lambda trials: lock)
 
 
-def test_settings_that_the_cluster_cannot_meet(three):
+def test_settings_that_the_cluster_cannot_meet(several):
     with (
         pytest.raises(TadropedgeError, match="gpus_per_batch is 1, and no node of the Ray cluster has a GPU"),
         training_with(RayEngine(gpus_per_batch=1)),
@@ -328,8 +328,8 @@ def written(folder):
     return 0
 
 
-def test_a_driver_that_is_stopped_and_killed_and_started_again(three, tmp_path):
-    ray_there = ("--engine", "ray", "--address", three.address)
+def test_a_driver_that_is_stopped_and_killed_and_started_again(several, tmp_path):
+    ray_there = ("--engine", "ray", "--address", several.address)
     first = driver(tmp_path, *ray_there)
     soon(lambda: written(tmp_path) >= 2)
     first.send_signal(signal.SIGINT)
@@ -344,11 +344,12 @@ def test_a_driver_that_is_stopped_and_killed_and_started_again(three, tmp_path):
     second.kill()
     second.communicate(timeout=60)
     assert not (tmp_path / "out" / "results.json").exists()
-    for place, more in ((tmp_path, ray_there), (tmp_path / "alone", ())):
-        place.mkdir(exist_ok=True)
-        last = driver(place, *more)
-        _, words = last.communicate(timeout=100)
-        assert last.returncode == 0, words
+    last = driver(tmp_path, *ray_there)
+    _, words = last.communicate(timeout=100)
+    assert last.returncode == 0, words
+    alone = {"trials": 4, "choose_splits": 1, "seeds": 3, "hidden": 4, "epochs": 40, "device": "cpu"}
+    with one_thread():
+        tde.compare("karate", ["cdf"], **alone, engine=Local(batch=2), out=tmp_path / "alone" / "out")
     found, expected = (json.loads((one / "out" / "results.json").read_text()) for one in (tmp_path, tmp_path / "alone"))
     assert found["compare"] == expected["compare"]
     assert stored(tmp_path / "out" / "study.db") == stored(tmp_path / "alone" / "out" / "study.db")
