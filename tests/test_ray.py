@@ -21,7 +21,7 @@ from fake_trainer import METHODS, REPLICATES, TRIALS, Trainer, compare, outcome
 import tadropedge as tde
 from tadropedge.comparison.comparison import Plan, compared
 from tadropedge.data import load_karate
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
 from tadropedge.nn.own import own_network
 from tadropedge.registry import NETWORKS
 from tadropedge.search import Local, RayEngine, training_with
@@ -83,8 +83,9 @@ def undisturbed():
 class Worker(Trainer):
     """A trainer that says in a folder where each batch runs, and fails where it is told to.
 
-    ``fails``: the first batch stops by this signal, raises an ``error``, or ``waits`` for its end; with ``away`` the
-    first that is not on that node. ``nodes``: so many must have begun a batch before the first one ends.
+    ``fails``: the first batch stops by this signal, raises an ``error``, runs out of ``memory`` or ``waits`` for its
+    end; with ``away`` the first that is not on that node. ``nodes``: so many must have begun a batch before the first
+    one ends.
     """
 
     def __init__(self, folder: Path, fails: str = "", times: int = 1, away: str = "", nodes: int = 1):
@@ -100,6 +101,8 @@ class Worker(Trainer):
         if self.fails and node != self.away and self._first():
             if self.fails == "error":
                 raise TadropedgeError("these trials are cursed")
+            if self.fails == "memory":
+                raise NotEnoughMemoryError("one training needs more memory than there is")
             if self.fails == "waits":
                 (self.folder / "failed here").write_text(f"{os.getpid()} {node}")
                 time.sleep(600)
@@ -237,6 +240,17 @@ def test_a_worker_that_hangs_past_the_deadline_costs_its_batch(several, tmp_path
         assert compare(tmp_path / "study.db", Worker(seen, fails="SIGSTOP")) == undisturbed
     assert "no sign of life for 6 s" in caplog.text
     assert stored(tmp_path / "study.db") == (TOTAL, TOTAL)
+
+
+def test_a_worker_without_memory_costs_its_batch(several, tmp_path, undisturbed, caplog):
+    with training_with(RayEngine(batch=8)):
+        assert compare(optuna.storages.InMemoryStorage(), Worker(tmp_path, fails="memory")) == undisturbed
+    assert "more memory than there is) and tried again" in caplog.text
+    with (
+        pytest.raises(NotEnoughMemoryError, match="one training needs more memory"),
+        training_with(RayEngine(batch=64, tries=2)),
+    ):
+        compare(optuna.storages.InMemoryStorage(), Worker(tmp_path, fails="memory", times=99))
 
 
 def test_a_batch_that_kills_every_worker_is_given_up(several, tmp_path):
