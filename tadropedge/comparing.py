@@ -96,8 +96,7 @@ def compare(
     * ``trials`` per method and reference on each of ``choose_splits`` splits, then ``seeds`` fresh seeds and splits.
     * ``out``: a folder for the results, the report and the finished trials; if a call is interrupted, the same call
       resumes. Without it nothing is written, unless ``storage`` names a place for the trials.
-    * ``engine``: who trains: ``None`` or ``"local"`` is this process; ``"ray"``, or a ``RayEngine`` with settings, a
-      cluster.
+    * ``engine``: who trains: ``"local"`` (or ``None``), this process; ``"ray"`` or a ``RayEngine``, a cluster.
     * ``progress``: True, False, a function of (done, in all), or None for a bar on a terminal.
     * ``settings``: ``per_class``, ``root`` and what else the loader of the data takes; ``laplacian``, ``q``,
       ``selection``, ``per_layer``, ``evaluate_every``, ``precision`` and ``cache_dir`` as in ``Laboratory``.
@@ -127,15 +126,9 @@ def compare(
 
     with training_with(trainers):
         results = carried_out(
-            made,
-            plan,
-            out=folder,
-            storage=storage,
-            wait=check_flag("wait", wait),
-            reporting=_bars(shown),
-            label=lambda dataset: _label(dataset, conditions, time.monotonic() - started),
-            loading=loading,
-        )
+            made, plan, out=folder, storage=storage, wait=check_flag("wait", wait), reporting=_bars(shown),
+            label=lambda dataset: _label(dataset, conditions, time.monotonic() - started), loading=loading,
+        )  # fmt: skip
     return Comparison(results.rows, results.run, advice=results.advice, protocol=results.protocol, data=results.data)
 
 

@@ -36,7 +36,7 @@ Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class Errand:
     """Where a task finds its trainer, and what it may use: the reference is inside, so that Ray does not unpack it."""
 
     packed: Any  # the reference to it
@@ -109,7 +109,7 @@ def _source(name: str) -> str | None:
 _unpacked: dict[str, Train] = {}  # the last one, by its reference
 
 
-def train_batch(work: Work, key: Key, trials: Sequence[Trial]) -> list[Outcome]:
+def train_batch(work: Errand, key: Key, trials: Sequence[Trial]) -> list[Outcome]:
     """Train one batch; what does not fit into the memory of this worker is cut as in one process."""
     note = _Note(work.board, key, len(trials))
     _check_versions(work.versions)
@@ -120,7 +120,7 @@ def train_batch(work: Work, key: Key, trials: Sequence[Trial]) -> list[Outcome]:
         return list(train(trials))
 
 
-def fitting(work: Work, trials: Sequence[Trial]) -> int:
+def fitting(work: Errand, trials: Sequence[Trial]) -> int:
     """How many of these trials fit at once into the memory of this worker."""
     _check_versions(work.versions)
     laboratory = laboratory_of(_trainer(work))
@@ -133,7 +133,7 @@ def end_process(number: int) -> None:
         os.kill(number, signal.SIGKILL)
 
 
-def _trainer(work: Work) -> Train:
+def _trainer(work: Errand) -> Train:
     import ray
 
     name = work.packed.hex()

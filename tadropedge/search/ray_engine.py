@@ -24,7 +24,7 @@ from uuid import uuid4
 from tadropedge.board import Board, Key, Note
 from tadropedge.checks import check_integer, check_number, check_positive, check_text, settle
 from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
-from tadropedge.remote import VERSIONS, Work, end_process, fitting, laboratory_of, packed, train_batch
+from tadropedge.remote import VERSIONS, Errand, end_process, fitting, laboratory_of, packed, train_batch
 from tadropedge.search.engines import Crew, Train, Trained
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.watching import Moment, tell, watched
@@ -228,7 +228,7 @@ class _Workers:
         self._train = ray.remote(**share, max_retries=0)(train_batch)
         self._fitting = ray.remote(**share, max_retries=engine.tries)(fitting)
         self._asked: Any = None  # the reference to what is on the board
-        self._work: tuple[object, str, frozenset[str], Work] | None = None  # whose data is in the object store
+        self._work: tuple[object, str, frozenset[str], Errand] | None = None  # whose data is in the object store
 
     def size(self, train: Train, trials: Sequence[Trial], most: int) -> int:
         """As was asked for; otherwise as many as fit into the memory of the first worker that answers."""
@@ -249,7 +249,7 @@ class _Workers:
         except RayError as error:
             raise TadropedgeError(f"no worker of Ray answers ({_why(error)})") from error
 
-    def _given(self, train: Train, trials: Sequence[Trial]) -> Work:
+    def _given(self, train: Train, trials: Sequence[Trial]) -> Errand:
         """Put a trainer into the object store, unless it is there with all that these trials need."""
         owner, name = laboratory_of(train) or train, getattr(train, "__name__", "")
         needed = frozenset(trial.method for trial in trials)
@@ -257,7 +257,7 @@ class _Workers:
             return self._work[3]
         self._work = None  # what was there before is no longer needed
         reference = self._ray.put(packed(train, trials))
-        work = Work(packed=reference, board=self._board, gpus=self._gpus, versions=VERSIONS)
+        work = Errand(packed=reference, board=self._board, gpus=self._gpus, versions=VERSIONS)
         self._work = owner, name, needed, work
         return work
 
