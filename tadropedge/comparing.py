@@ -31,6 +31,7 @@ from tadropedge.progress import Progress, Show
 from tadropedge.publish.label import run_label
 from tadropedge.publish.terminal import as_text
 from tadropedge.regimes.nearest import nearest
+from tadropedge.search.engines import Engine, check_engine, training_with
 from tadropedge.search.fair import Report
 from tadropedge.search.study import Storage, check_storage
 from tadropedge.training.laboratory import Laboratory, laboratory_for
@@ -76,6 +77,7 @@ def compare(
     out: str | Path | None = None,
     storage: Storage | None = None,
     wait: bool = False,
+    engine: Engine | str | None = None,
     progress: Show = None,
     **settings: Any,
 ) -> Comparison:
@@ -94,6 +96,7 @@ def compare(
     * ``trials`` per method and reference on each of ``choose_splits`` splits, then ``seeds`` fresh seeds and splits.
     * ``out``: a folder for the results, the report and the finished trials; if a call is interrupted, the same call
       resumes. Without it nothing is written, unless ``storage`` names a place for the trials.
+    * ``engine``: who trains: ``"local"`` (or ``None``), this process; ``"ray"`` or a ``RayEngine``, a cluster.
     * ``progress``: True, False, a function of (done, in all), or None for a bar on a terminal.
     * ``settings``: ``per_class``, ``root`` and what else the loader of the data takes; ``laplacian``, ``q``,
       ``selection``, ``per_layer``, ``evaluate_every``, ``precision`` and ``cache_dir`` as in ``Laboratory``.
@@ -112,7 +115,7 @@ def compare(
     loading = {name: settings.pop(name) for name in list(settings) if name not in LABORATORY}
     _check_loading(loading)
     conditions = Conditions(add_edges, hide_features, plan.seed)
-    place = chosen_device(device)
+    place, trainers = chosen_device(device), check_engine(engine)
 
     def made() -> Laboratory:
         dataset = as_dataset(data, split=split, seed=plan.seed, split_sizes=split_sizes, **loading)
@@ -121,16 +124,11 @@ def compare(
             measure=measure, epochs=epochs, choose_splits=choose_splits, **settings,
         )  # fmt: skip
 
-    results = carried_out(
-        made,
-        plan,
-        out=folder,
-        storage=storage,
-        wait=check_flag("wait", wait),
-        reporting=_bars(shown),
-        label=lambda dataset: _label(dataset, conditions, time.monotonic() - started),
-        loading=loading,
-    )
+    with training_with(trainers):
+        results = carried_out(
+            made, plan, out=folder, storage=storage, wait=check_flag("wait", wait), reporting=_bars(shown),
+            label=lambda dataset: _label(dataset, conditions, time.monotonic() - started), loading=loading,
+        )  # fmt: skip
     return Comparison(results.rows, results.run, advice=results.advice, protocol=results.protocol, data=results.data)
 
 

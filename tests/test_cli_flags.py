@@ -122,6 +122,11 @@ OWN = {
         "karate --choose-splits 0": "--choose-splits must be a whole number of at least 1, got 0",
         "karate --keep-ratio 2": "--keep-ratio must lie in [0, 1], got 2.0",
         "karate --keep-ratio 0": "--keep-ratio must be above 0, got 0.0",
+        "karate --engine cloud": "unknown engine 'cloud'",
+        "karate --address auto": "--address belongs to --engine ray",
+        "karate --gpus-per-batch 1": "--gpus-per-batch belongs to --engine ray",
+        "karate --batch 0": "--batch must be",
+        "karate --deadline 3": "--deadline belongs to --engine ray",
         "karate --storage bad.csv": "--storage: cannot open the study storage",
     },
     "predict": {

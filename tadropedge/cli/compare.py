@@ -11,12 +11,18 @@ from typer import Option
 from tadropedge.checks import check_number
 from tadropedge.cli.options import (
     METHODS,
+    Address_,
+    Batch_,
+    Deadline_,
+    Engine_,
+    GpusPerBatch_,
     Json_,
     LaboratoryOptions,
     Out_,
     Wait_,
     check_count,
     check_score,
+    chosen_engine,
     with_laboratory_options,
 )
 from tadropedge.cli.progress import announced, command_line, live_progress
@@ -49,6 +55,11 @@ def compare_command(
     storage: Annotated[
         str | None, Option(metavar="URL|FILE", help="Optuna storage of the trials (default: OUT/study.db)")
     ] = None,
+    engine: Engine_ = "local",
+    address: Address_ = None,
+    gpus_per_batch: GpusPerBatch_ = None,
+    batch: Batch_ = None,
+    deadline: Deadline_ = None,
     out: Out_ = Path("comparison"),
     wait: Wait_ = False,
     as_json: Json_ = False,
@@ -74,28 +85,31 @@ def compare_command(
     check_count("seeds", seeds, least=2)  # one alone has no interval
     if keep_ratio is not None:
         check_number("keep_ratio", keep_ratio, 0, 1)
+    trainers = chosen_engine(engine, address, gpus_per_batch, batch, deadline, options.device)
     from tadropedge.comparing import carried_out
     from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan
     from tadropedge.publish.label import run_label
+    from tadropedge.search.engines import training_with
 
     started = time.monotonic()
-    results = carried_out(
-        lambda: options.laboratory(choose_splits),
-        Plan(
-            named or DEFAULT_METHODS,
-            trials=trials,
-            seeds=seeds,
-            seed=options.seed,
-            lenient=named is None,
-            keep_ratio=keep_ratio,
-        ),
-        out=out,
-        storage=storage,
-        wait=wait,
-        reporting=live_progress(as_json, without_password(storage or str(out / "study.db"))),
-        label=lambda data: run_label(data.device.type, command_line(), time.monotonic() - started),
-        loading=options.data_options,
-    )
+    with training_with(trainers):
+        results = carried_out(
+            lambda: options.laboratory(choose_splits),
+            Plan(
+                named or DEFAULT_METHODS,
+                trials=trials,
+                seeds=seeds,
+                seed=options.seed,
+                lenient=named is None,
+                keep_ratio=keep_ratio,
+            ),
+            out=out,
+            storage=storage,
+            wait=wait,
+            reporting=live_progress(as_json, without_password(storage or str(out / "study.db"))),
+            label=lambda data: run_label(data.device.type, command_line(), time.monotonic() - started),
+            loading=options.data_options,
+        )
     bound = results.run.get("bayes_accuracy")
     lines = [] if bound is None else [f"Bayes-optimal accuracy on this graph: {bound:.2%}"]
     show_comparison(results, as_json, *lines, f"report: {out / 'report.html'}")

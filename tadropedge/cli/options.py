@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.registry import DATASETS, MEASURES, NETWORKS
 
 if TYPE_CHECKING:
+    from tadropedge.search.engines import Engine
     from tadropedge.training.laboratory import Laboratory
 
 METHODS = (
@@ -65,6 +67,8 @@ def load_model_factory(told: str) -> str:
     return own_network(factory, told)  # type: ignore[arg-type]
 
 
+ENGINES = ("local", "ray")
+NO_RAY = "--engine ray needs the package ray, which is not installed: pip install 'tadropedge[ray]'"
 MOST_ADDED = 1e6  # written out, because that of conditions.py loads torch
 LARGEST = 2**31 - 1  # of any count
 PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
@@ -95,6 +99,22 @@ HideFeatures_ = Annotated[
 ]
 Out_ = Annotated[Path, Option(metavar="DIR", help="folder for the results")]
 Wait_ = Annotated[bool, Option("--wait", help="wait while another process uses the folder")]
+Engine_ = Annotated[
+    str, Option(metavar="[local|ray]", help="who trains: this process, or the workers of a Ray cluster")
+]
+Address_ = Annotated[
+    str | None,
+    Option(metavar="[auto|HOST]", help="of the Ray cluster; auto: this machine's own (default: Ray is started here)"),
+]
+GpusPerBatch_ = Annotated[
+    float | None, Option(metavar="X", help="share of a GPU per batch on Ray (default: 1, or 0 where there are none)")
+]
+Batch_ = Annotated[
+    int | None, Option(metavar="N", help="trainings per batch (default: as many as fit; on Ray at most 32)")
+]
+Deadline_ = Annotated[
+    float | None, Option(metavar="S", help="seconds without an epoch after which Ray tries a batch again (default 600)")
+]
 Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing else")]
 
 
@@ -312,6 +332,33 @@ def check_count(name: str, value: int | None, least: int = 1) -> None:
     """Refuse what is no number of things that a computer can hold; ``None`` stands for a default."""
     if value is not None:
         check_integer(name, value, least=least, most=LARGEST)
+
+
+def chosen_engine(
+    engine: str,
+    address: str | None,
+    gpus_per_batch: float | None,
+    batch: int | None,
+    deadline: float | None,
+    device: str,
+) -> Engine:
+    """Who trains, by ``--engine`` and its settings; on ``--device cpu`` workers use no GPU either."""
+    lookup("engine", engine, dict.fromkeys(ENGINES))
+    check_count("batch", batch)
+    given = {"--address": address, "--gpus-per-batch": gpus_per_batch, "--deadline": deadline}
+    if engine != "ray":
+        for flag, value in given.items():
+            if value is not None:
+                raise TadropedgeError(f"{flag} belongs to --engine ray, got {flag} {value} with --engine {engine}")
+        from tadropedge.search.engines import Local
+
+        return Local(batch)
+    if importlib.util.find_spec("ray") is None:
+        raise TadropedgeError(NO_RAY)
+    from tadropedge.search.ray_engine import RayEngine
+
+    gpus = 0.0 if gpus_per_batch is None and device == "cpu" else gpus_per_batch
+    return RayEngine(address, gpus, batch=batch, deadline=600.0 if deadline is None else deadline)
 
 
 def chosen_device(device: str) -> str:

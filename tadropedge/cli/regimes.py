@@ -10,7 +10,23 @@ from typing import Annotated
 
 from typer import Option
 
-from tadropedge.cli.options import Device_, Json_, Out_, Plugin_, Root_, Seed_, Wait_, chosen_device, output_folder
+from tadropedge.cli.options import (
+    Address_,
+    Batch_,
+    Deadline_,
+    Device_,
+    Engine_,
+    GpusPerBatch_,
+    Json_,
+    Out_,
+    Plugin_,
+    Root_,
+    Seed_,
+    Wait_,
+    chosen_device,
+    chosen_engine,
+    output_folder,
+)
 from tadropedge.cli.progress import announced, live_progress
 from tadropedge.cli.report import show_map
 from tadropedge.errors import TadropedgeError
@@ -32,6 +48,11 @@ def regimes_command(
     device: Device_ = "auto",
     data_root: Root_ = None,
     plugin: Plugin_ = None,
+    engine: Engine_ = "local",
+    address: Address_ = None,
+    gpus_per_batch: GpusPerBatch_ = None,
+    batch: Batch_ = None,
+    deadline: Deadline_ = None,
     out: Out_ = Path("regimes"),
     wait: Wait_ = False,
     as_json: Json_ = False,
@@ -48,6 +69,7 @@ def regimes_command(
     if preset is not None and preset not in PRESETS:
         raise TadropedgeError(f"--preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     told = str(recipe) if recipe is not None else preset or PRESETS[0]
+    trainers = chosen_engine(engine, address, gpus_per_batch, batch, deadline, device)
     from tadropedge.regimes.recipe import load_map_recipe
     from tadropedge.regimes.running import MapRun, measured, planned_trainings
 
@@ -57,13 +79,14 @@ def regimes_command(
         return
     from tadropedge.publish.label import run_label
     from tadropedge.regimes.report import FILES, write_all
+    from tadropedge.search.engines import training_with
 
     started, place = time.monotonic(), chosen_device(device)
     source = ["--recipe", told] if recipe is not None else ["--preset", told]
     # Folders belong to this machine alone: they have no place in results.
     command = shlex.join(["tadropedge", "regimes", *source, "--device", device, "--seed", str(seed)])
     targets = output_folder(out, *FILES, "studies/", "cache/", "seconds.json", wait=wait)
-    with targets, live_progress(as_json, out / "studies") as report:
+    with training_with(trainers), targets, live_progress(as_json, out / "studies") as report:
         found = measured(chosen, MapRun(out=out, device=place, root=data_root, seed=seed, report=report))
         found = found.labelled(run_label(place, command, time.monotonic() - started))
         write_all(found, out)

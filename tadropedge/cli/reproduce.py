@@ -10,7 +10,22 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from tadropedge.cli.options import Device_, Json_, Out_, Root_, Seed_, Wait_, chosen_device, output_folder
+from tadropedge.cli.options import (
+    Address_,
+    Batch_,
+    Deadline_,
+    Device_,
+    Engine_,
+    GpusPerBatch_,
+    Json_,
+    Out_,
+    Root_,
+    Seed_,
+    Wait_,
+    chosen_device,
+    chosen_engine,
+    output_folder,
+)
 from tadropedge.cli.progress import announced, live_progress
 from tadropedge.cli.report import show_verdicts
 from tadropedge.paper.registry import ALL, ITEMS, named_items
@@ -34,6 +49,11 @@ def reproduce_command(
     seed: Seed_ = 0,
     device: Device_ = "auto",
     data_root: Root_ = None,
+    engine: Engine_ = "local",
+    address: Address_ = None,
+    gpus_per_batch: GpusPerBatch_ = None,
+    batch: Batch_ = None,
+    deadline: Deadline_ = None,
     out: Out_ = Path("reproduction"),
     wait: Wait_ = False,
     as_json: Json_ = False,
@@ -43,14 +63,16 @@ def reproduce_command(
     If it is interrupted, run the same command again to resume.
     """
     names = named_items(name)
+    trainers = chosen_engine(engine, address, gpus_per_batch, batch, deadline, device)
     from tadropedge.paper.reproduce import FILES, Run, reproduce
+    from tadropedge.search.engines import training_with
 
     # Folders belong to this machine alone: they have no place in results.
     chosen = ["--preset", preset, *(word for part in parts or () for word in ("--part", part))]
     command = shlex.join(["tadropedge", "reproduce", name, *chosen, "--device", device, "--seed", str(seed)])
     place = chosen_device(device)
     targets = output_folder(out, *FILES, "studies/", "cache/", wait=wait)
-    with targets, live_progress(as_json, out) as report:
+    with training_with(trainers), targets, live_progress(as_json, out) as report:
         run = Run(
             out, preset, device=place, root=data_root, seed=seed, parts=parts or (), again=again, check=check,
             check_batch=check_batch, command=command, report=report, say=partial(print, file=sys.stderr),

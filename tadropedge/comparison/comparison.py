@@ -36,7 +36,7 @@ from tadropedge.search.protocol import Replicates, paper
 from tadropedge.search.space import Space, Spaces, check_spaces, method_space
 from tadropedge.search.study import Finished, Storage, study_name
 from tadropedge.strategies import wants_gamma
-from tadropedge.training.config import Outcome, Trial
+from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.training.reach import least_share
 from tadropedge.watching import Phase, tell
@@ -200,10 +200,6 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
     dataset, architecture = laboratory.dataset, laboratory.architecture
     first = laboratory.choose_splits or 1
 
-    def train(trials: Sequence[Trial]) -> list[Outcome]:
-        outcomes = laboratory.train([laboratory.within_reach(trial) for trial in trials])
-        return [replace(outcome, trial=trial) for outcome, trial in zip(outcomes, trials, strict=True)]
-
     def kept_share(trial: Trial) -> float:
         return laboratory.kept_share(laboratory.within_reach(trial))
 
@@ -213,7 +209,7 @@ def _trained(laboratory: Laboratory, plan: Plan, storage: Storage, report: Repor
         budget = budget_for(with_references(plan.methods), plan.keep_ratio, space, least_of(laboratory))
         space = budget.space
     return fair(
-        train,
+        laboratory.train_reached,
         space,
         plan.methods,
         plan.trials,

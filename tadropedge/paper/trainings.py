@@ -25,6 +25,7 @@ from tadropedge.paper.item import Bench
 from tadropedge.paper.journal import Journal
 from tadropedge.paper.rows import grouped
 from tadropedge.search.engine import Table, Train, run_search
+from tadropedge.search.engines import training_with
 from tadropedge.search.protocol import Replicates, adaptive, honest
 from tadropedge.search.space import Space, Spaces
 from tadropedge.search.study import Finished
@@ -153,11 +154,12 @@ class Search:
         table: Table = {}
         # An interruption loses one batch, so networks do not wait for each other.
         for methods in grouped(self.methods, lambda method: Method.of(method).network).values():
-            table |= run_search(
-                self._train(now), self.space, methods, self.trials, work.bench.seed, storage,
-                name=name, settings=settings, batch=largest_batch(self.laboratory),
-                progress=work.timed(part, "search") if now else None,
-            )  # fmt: skip
+            with training_with(_trainers(now)):
+                table |= run_search(
+                    self._train(now), self.space, methods, self.trials, work.bench.seed, storage,
+                    name=name, settings=settings, batch=largest_batch(self.laboratory),
+                    progress=work.timed(part, "search") if now else None,
+                )  # fmt: skip
             work.finish()
         return table
 
@@ -173,11 +175,12 @@ class Search:
         seeds, planned = self.seeds, trainings(list(table), 0, self.seeds)
         while True:
             extra = trainings(list(table), 0, seeds) - planned
-            fresh = honest(
-                self._train(now), table, self.space, seeds, seed, storage, laboratory.kept_share,
-                splits=range(1, seeds + 1), name=name, settings=settings, batch=largest_batch(laboratory),
-                progress=work.timed(part, "retraining", extra) if now else None, curves=False,
-            )  # fmt: skip
+            with training_with(_trainers(now)):
+                fresh = honest(
+                    self._train(now), table, self.space, seeds, seed, storage, laboratory.kept_share,
+                    splits=range(1, seeds + 1), name=name, settings=settings, batch=largest_batch(laboratory),
+                    progress=work.timed(part, "retraining", extra) if now else None, curves=False,
+                )  # fmt: skip
             more = self._seeds_needed(seeds, fresh)
             if more <= seeds:
                 work.finish()
@@ -234,6 +237,11 @@ class UnfinishedError(TadropedgeError):
 def no_training(trials: Sequence[Trial], **_: object) -> list[Any]:
     """Stands for the trainer where only finished trainings are looked at."""
     raise UnfinishedError(f"{len(trials)} trainings are not finished")
+
+
+def _trainers(now: bool) -> str | None:
+    """Whoever was named trains; where nothing may be trained, nobody else has to be asked."""
+    return None if now else "local"
 
 
 def largest_batch(laboratory: Laboratory) -> int:

@@ -3,7 +3,9 @@
 import warnings
 
 from tadropedge.search.engine import run_search
+from tadropedge.search.engines import Local, training_with
 from tadropedge.search.protocol import Replicates, accuracy_by_keep_prob, choose, honest, paper
+from tadropedge.search.ray_engine import RayEngine
 from tadropedge.search.space import Choice, LogUniform, Space, Uniform, default_space, method_space, trial
 from tadropedge.search.study import Finished, Ledger, open_storage, study_name
 
@@ -11,7 +13,9 @@ __all__ = [
     "Choice",
     "Finished",
     "Ledger",
+    "Local",
     "LogUniform",
+    "RayEngine",
     "Replicates",
     "Space",
     "Uniform",
@@ -24,6 +28,7 @@ __all__ = [
     "paper",
     "run_search",
     "study_name",
+    "training_with",
     "trial",
 ]
 

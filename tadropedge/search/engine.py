@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -14,6 +14,8 @@ from tadropedge.memory import check_memory
 from tadropedge.method import Method
 from tadropedge.provenance import commit
 from tadropedge.search.claims import PAUSE, Claims
+from tadropedge.search.engines import Train as Train
+from tadropedge.search.engines import crew
 from tadropedge.search.entrants import Entrant
 from tadropedge.search.signals import uninterrupted
 from tadropedge.search.space import Spaces, check_spaces
@@ -21,7 +23,6 @@ from tadropedge.search.study import Finished, Ledger, Storage, opened
 from tadropedge.training.config import Outcome, Trial
 from tadropedge.watching import Safe, tell
 
-Train = Callable[[Sequence[Trial]], Sequence[Outcome]]
 Progress = Callable[[int, int], None]
 Table = dict[str, list[Finished]]
 
@@ -188,25 +189,37 @@ def _run(
     batch: int,
     curves: bool,
 ) -> None:
-    claims, code = Claims.on(jobs[0].ledger.storage), commit()
+    claims, code, trainers = Claims.on(jobs[0].ledger.storage), commit(), crew()
+    batch = trainers.size(train, [job.trial for job in missing.values()], batch)
+    places = {key: place for place, key in enumerate(dict.fromkeys((job.ledger.id, job.index) for job in jobs))}
     while missing:
         # A batch is the unit of work.
-        with claims.taken(list(missing), batch) as keys:
+        with claims.taken(list(missing), len(missing) if trainers.together else batch) as keys:
             if not claims.alone:
                 looked_at = [missing[key] for key in keys] or missing.values()
                 with uninterrupted():
                     for ledger in {job.ledger.id: job.ledger for job in looked_at}.values():
                         ledger.refresh()  # somebody else may have finished what is free now
-            part = [missing[key] for key in keys if missing[key].index not in missing[key].ledger.finished]
-            if part:
-                outcomes = _checked(train([job.trial for job in part]), part)
-                with uninterrupted():
-                    for job, outcome in zip(part, outcomes, strict=True):
-                        job.ledger.write([Finished.of(job.index, outcome, curves, code)])
+            part = {key: missing[key] for key in keys if missing[key].index not in missing[key].ledger.finished}
+            # What a stop left of many batches makes up the same batches again.
+            cut: dict[int, list[Job]] = {}
+            for key, job in part.items():
+                cut.setdefault(places[key] // batch if trainers.together else 0, []).append(job)
+            batches = list(cut.values())
+            with closing(trainers.trained(train, [[job.trial for job in one] for one in batches])) as ended:
+                for place, outcomes in ended:
+                    _write(_checked(outcomes, batches[place]), batches[place], curves, code)
+                    count.add(len(outcomes))
         missing = {key: job for key, job in missing.items() if not job.ledger.holds(job.index, job.trial)}
         count.reach(len(jobs) - len(missing))
         if not part:
             time.sleep(PAUSE)
+
+
+def _write(outcomes: Sequence[Outcome], batch: Sequence[Job], curves: bool, code: str | None) -> None:
+    with uninterrupted():
+        for job, outcome in zip(batch, outcomes, strict=True):
+            job.ledger.write([Finished.of(job.index, outcome, curves, code)])
 
 
 def _checked(outcomes: Sequence[Outcome], part: Sequence[Job]) -> Sequence[Outcome]:
@@ -227,6 +240,10 @@ class _Count:
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress, self._total = progress, total
         self._told = -1
+
+    def add(self, more: int) -> None:
+        """So many more are."""
+        self.reach(max(0, self._told) + more)
 
     def reach(self, done: int) -> None:
         """So many are."""

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -358,6 +358,22 @@ class Laboratory:
                     raise
                 hint = f"{FEWER}, or a smaller mini_batch or fanout"
                 raise not_enough(error, self._one_training, hint, self.dataset.device) from None
+
+    def train_reached(self, trials: Sequence[Trial]) -> list[Outcome]:
+        """Train all trials :meth:`within_reach`; their outcomes name them as they were given."""
+        trials = check_trials(trials)
+        outcomes = self.train([self.within_reach(trial) for trial in trials])
+        return [replace(outcome, trial=trial) for outcome, trial in zip(outcomes, trials, strict=True)]
+
+    def moved(self, trials: Sequence[Trial], device: torch.device | str) -> Laboratory:
+        """The same laboratory on another device, for these trials: their scores are computed before, and go with it.
+
+        It may be used by another process: it has no folder for scores, and nobody is told of its progress.
+        """
+        known = {**self._scores, **self._needed(check_trials(trials))}
+        other = replace(self, dataset=self.dataset.to(device), cache_dir=None, progress=None)
+        other._scores = {name: scores.to(device) for name, scores in known.items()}
+        return other
 
     def fitting(self, trials: Sequence[Trial] = (Trial(),)) -> int:
         """How many trials fit at once if all are as large as the largest of these; by default of the backbone.

@@ -771,6 +771,11 @@ def searches() -> Iterator[Call]:
                {"dataset": Text(), "backbone": Text(), "layers": Whole(1)})  # fmt: skip
     yield Call(f"{name}.open_storage", search.open_storage, {"storage": partial(storage), "alone": False},
                {"storage": PathLike(), "alone": Flag()})  # fmt: skip
+    yield Call(f"{name}.Local", search.Local, {}, {"batch": Optional(Whole(1))})
+    yield Call(f"{name}.RayEngine", search.RayEngine, {"address": "head", "gpus_per_batch": 0.5, "batch": 4},
+               {"address": Optional(Text()), "gpus_per_batch": Optional(Real(0, 1)), "batch": Optional(Whole(1)),
+                "deadline": Real(0, strict=True), "tries": Whole(1)})  # fmt: skip
+    yield Call(f"{name}.training_with", trained_with, {"engine": "local"}, {"engine": Optional(Name())})
     common = {
         "train": Instance(), "space": Instance(), "seed": Whole(0), "storage": PathLike(), "name": Text(),
         "settings": Optional(Table(others=True)), "batch": Whole(1), "progress": Optional(Instance()),
@@ -846,6 +851,10 @@ def trainings() -> Iterator[Call]:
                 "evaluate": Optional(Whole(1, 2**31 - 1))})  # fmt: skip
     yield Call("tadropedge.neighbours.plan.MiniBatches.of_hops", MiniBatches(size=3).of_hops, {"hops": 2},
                {"hops": Whole(0, 2**20)})  # fmt: skip
+    yield Call(f"{name}.train_reached", lab.train_reached, {"trials": [Trial()]}, {"trials": Listed(empty=True)})
+    yield Call(f"{name}.moved", lambda **given: lab.moved(**given).scores("degree"),
+               {"trials": [Trial("degree-cdf")], "device": "cpu"},
+               {"trials": Listed(empty=True), "device": Device()})  # fmt: skip
     name = "tadropedge.training.model_file"
     yield Call(f"{name}.load_model", load_model, {"folder": folder() / "model"}, {"folder": PathLike()})
     yield Call(
@@ -897,7 +906,7 @@ def comparisons() -> Iterator[Call]:
          "epochs": Whole(1, 2**31 - 1), "measure": Optional(Name()), "split": Optional(Name()),
          "split_sizes": Optional(Listed()), "add_edges": Real(0, 0.5), "hide_features": Real(0, 1),
          "keep_ratio": Optional(Real(5e-324, 1)), "device": Name(), "out": Folder(), "storage": Folder(),
-         "wait": Flag(), "progress": Progress()},
+         "wait": Flag(), "engine": Optional(Name()), "progress": Progress()},
     )  # fmt: skip
     yield Call("tadropedge.nn.own.own_network", own_network, {"factory": linear_model, "told": "mine"},
                {"factory": Instance(), "told": Optional(Text())})  # fmt: skip
@@ -917,6 +926,12 @@ def comparisons() -> Iterator[Call]:
     yield Call(f"{name}.honest_rows", statistics.honest_rows,
                {"accuracy": table, "reference": table, "test": statistics.paired_p_values},
                {"accuracy": Table(empty=False), "reference": Table(), "test": Instance()})  # fmt: skip
+
+
+def trained_with(engine: object) -> None:
+    """An engine, started and ended."""
+    with search.training_with(engine):
+        pass
 
 
 class Folder(PathLike):
