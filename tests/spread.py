@@ -19,7 +19,7 @@ from tadropedge.distributed.batch import SpreadBatch
 from tadropedge.distributed.deal import deal
 from tadropedge.distributed.exchange import Exchange
 from tadropedge.distributed.group import Group, joined
-from tadropedge.distributed.part import Part
+from tadropedge.distributed.part import SpreadPart
 from tadropedge.distributed.partition import partition
 from tadropedge.distributed.training import Keeping, prepare, train_spread
 from tadropedge.errors import LostError
@@ -95,7 +95,7 @@ def masks_job(group: Group, method: str, how: str, per_layer: bool) -> Any:
 def exchange_job(group: Group, how: str) -> Any:
     """Fetch rows that say which node they belong to, and send ones back; with all pairs and with some."""
     graph = dataset().graph
-    part = Part.of(graph, partition(graph, group.size, how), group.rank, group.size)
+    part = SpreadPart.of(graph, partition(graph, group.size, how), group.rank, group.size)
     exchange = Exchange(part, group)
     own = part.nodes[part.own].to(torch.float32)
     x = torch.stack((own, -own))[..., None].repeat(1, 1, 3).requires_grad_()

@@ -10,7 +10,7 @@ import torch
 from tadropedge import Graph, TadropedgeError, sample_edges
 from tadropedge.distributed.group import Group
 from tadropedge.distributed.noise import SpreadDropout
-from tadropedge.distributed.part import Part
+from tadropedge.distributed.part import SpreadPart
 from tadropedge.distributed.partition import HOW, cut_of, partition, work_of
 from tadropedge.distributed.training import Keeping, check_spread, forget, prepare, spreads, train_spread
 from tadropedge.nn import operators
@@ -283,8 +283,8 @@ class TestPartition:
 class TestParts:
     def test_parts_travel_as_tensors(self):
         graph = spread.dataset("weighted").graph
-        part = Part.of(graph, partition(graph, 3, "random"), 1, 3)
-        made = Part.made(part.tensors(), torch.device("cpu"))
+        part = SpreadPart.of(graph, partition(graph, 3, "random"), 1, 3)
+        made = SpreadPart.made(part.tensors(), torch.device("cpu"))
         for name in ("nodes", "owner", "numbers", "first"):
             assert torch.equal(getattr(made, name), getattr(part, name)), name
         assert torch.equal(made.graph.pairs, part.graph.pairs)

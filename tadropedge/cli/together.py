@@ -14,8 +14,8 @@ from tadropedge.cli.progress import live_progress
 from tadropedge.watching import Moment, Safe, tell
 
 if TYPE_CHECKING:
-    from tadropedge.distributed.deal import Whole
-    from tadropedge.distributed.training import Plan
+    from tadropedge.distributed.deal import WholeTask
+    from tadropedge.distributed.training import SpreadPlan
     from tadropedge.training.config import Outcome, Trial
     from tadropedge.training.laboratory import Laboratory
 
@@ -56,7 +56,7 @@ def train_together(
         report = stack.enter_context(live_progress(as_json or group.rank > 0))
         stack.enter_context(one_voice(kept))
 
-        def first() -> tuple[Laboratory, tuple[Plan, Whole]]:
+        def first() -> tuple[Laboratory, tuple[SpreadPlan, WholeTask]]:
             stack.enter_context(lock)
             tell(Safe("trainings", 0, 1))
             report("training", 0, 1)

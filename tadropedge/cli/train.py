@@ -44,6 +44,36 @@ NORMALIZATIONS = (  # written out, because those of shift.py load torch
 )  # fmt: skip
 PARTITIONS = ("auto", "metis", "multilevel", "random")  # written out, because those of partition.py load torch
 CHECKPOINT_EVERY = 20
+KeepLast_ = Annotated[
+    float | None,
+    Option(metavar="P", help="--keep-prob or --keep-ratio of the last layer, with :nested (default 1)"),
+]
+Sensitivity_ = Annotated[
+    float | None, Option(metavar="C", help="c of dropsens: share of sensitivity to leave (default 0.9)")
+]
+MiniBatch_ = Annotated[
+    int | None, Option(metavar="N", help="train on so many nodes per step and their sampled neighbours")
+]
+Fanout_ = Annotated[
+    str | None,
+    Option(metavar="K,K", help="most neighbours per node, hop by hop, with --mini-batch (default -1: all)"),
+]
+EvaluateNodes_ = Annotated[
+    int | None,
+    Option(metavar="N", help="evaluate so many nodes at a time, with --mini-batch (default: all at once)"),
+]
+Partition_ = Annotated[
+    str | None,
+    Option(
+        metavar=f"[{'|'.join(PARTITIONS)}]",
+        help="which process of torchrun holds which nodes (default auto: metis where pymetis is installed)",
+    ),
+]
+CheckpointEvery_ = Annotated[
+    int | None,
+    Option(metavar="N", help=f"under torchrun, epochs between checkpoints in --out (default {CHECKPOINT_EVERY})"),
+]
+BatchSize_ = Annotated[int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")]
 
 
 @with_laboratory_options
@@ -53,13 +83,8 @@ def train_command(
     method: Annotated[str, Option(metavar="NAME", help=f"such as {METHODS}")] = "cdf",
     keep_prob: KeepProb_ = None,
     keep_ratio: KeepRatio_ = None,
-    keep_last: Annotated[
-        float | None,
-        Option(metavar="P", help="--keep-prob or --keep-ratio of the last layer, with :nested (default 1)"),
-    ] = None,
-    sensitivity: Annotated[
-        float | None, Option(metavar="C", help="c of dropsens: share of sensitivity to leave (default 0.9)")
-    ] = None,
+    keep_last: KeepLast_ = None,
+    sensitivity: Sensitivity_ = None,
     gamma: Gamma_ = None,
     learning_rate: Annotated[float, Option(metavar="X", help="step size of Adam")] = 0.01,
     weight_decay: Annotated[float, Option(metavar="X", help="weight of the squared parameters in the loss")] = 5e-4,
@@ -69,36 +94,17 @@ def train_command(
     ] = None,
     self_weight: Annotated[bool, Option("--self-weight", help="add X W_self in every layer")] = False,
     batch_norm: Annotated[bool, Option("--batch-norm", help="normalise every layer over the nodes")] = False,
-    batch_size: Annotated[
-        int | None, Option(metavar="N", help="training nodes per step (default: the network's own)")
-    ] = None,
-    mini_batch: Annotated[
-        int | None, Option(metavar="N", help="train on so many nodes per step and their sampled neighbours")
-    ] = None,
-    fanout: Annotated[
-        str | None,
-        Option(metavar="K,K", help="most neighbours per node, hop by hop, with --mini-batch (default -1: all)"),
-    ] = None,
-    evaluate_nodes: Annotated[
-        int | None,
-        Option(metavar="N", help="evaluate so many nodes at a time, with --mini-batch (default: all at once)"),
-    ] = None,
+    batch_size: BatchSize_ = None,
+    mini_batch: MiniBatch_ = None,
+    fanout: Fanout_ = None,
+    evaluate_nodes: EvaluateNodes_ = None,
     gradient_norms: Annotated[
         bool, Option("--gradient-norms", help="record the gradient norm of every layer; with --out, also as csv")
     ] = False,
     options: LaboratoryOptions,
     out: Annotated[Path | None, Option(metavar="DIR", help="folder for the best model (default: none)")] = None,
-    partition: Annotated[
-        str | None,
-        Option(
-            metavar=f"[{'|'.join(PARTITIONS)}]",
-            help="which process of torchrun holds which nodes (default auto: metis where pymetis is installed)",
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        int | None,
-        Option(metavar="N", help=f"under torchrun, epochs between checkpoints in --out (default {CHECKPOINT_EVERY})"),
-    ] = None,
+    partition: Partition_ = None,
+    checkpoint_every: CheckpointEvery_ = None,
     wait: Wait_ = False,
     as_json: Json_ = False,
 ) -> None:

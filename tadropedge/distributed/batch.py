@@ -18,7 +18,7 @@ from tadropedge.distributed.exchange import Exchange
 from tadropedge.distributed.group import Group
 from tadropedge.distributed.noise import SpreadDropout
 from tadropedge.distributed.operators import SpreadProblem
-from tadropedge.distributed.part import Part
+from tadropedge.distributed.part import SpreadPart
 from tadropedge.method import Method
 from tadropedge.nn.network import Network
 from tadropedge.sampling import number_words
@@ -37,7 +37,7 @@ class SpreadTask(Task):
     of all edges that is kept on average.
     """
 
-    part: Part
+    part: SpreadPart
     group: Group
     rows: Tensor | None
     shares: Sequence[float]

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from tadropedge.distributed.batch import SpreadTask
 from tadropedge.distributed.group import Group
-from tadropedge.distributed.part import Part
+from tadropedge.distributed.part import SpreadPart
 from tadropedge.sparse import Csr
 from tadropedge.training.task import Task
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Whole:
+class WholeTask:
     """What the first process deals out: a task with one split, probabilities ``rows [L, T, M]``, and ``owner [N]``."""
 
     task: Task
@@ -29,7 +29,7 @@ class Whole:
     owner: Tensor
 
 
-def deal(group: Group, whole: Whole | None) -> SpreadTask:
+def deal(group: Group, whole: WholeTask | None) -> SpreadTask:
     """The task of this process; ``whole`` is there in the first one alone."""
     shares, num_classes, width = group.from_first(
         None if whole is None else (list(whole.shares), whole.task.num_classes, whole.task.features.shape[-1])
@@ -41,10 +41,10 @@ def deal(group: Group, whole: Whole | None) -> SpreadTask:
     return _task(group, _share(whole, 0, group.size), shares, num_classes, width)
 
 
-def _share(whole: Whole, rank: int, size: int) -> dict[str, Tensor]:
+def _share(whole: WholeTask, rank: int, size: int) -> dict[str, Tensor]:
     """Everything that one process needs, by name."""
     task = whole.task
-    part = Part.of(task.graph, whole.owner, rank, size)
+    part = SpreadPart.of(task.graph, whole.owner, rank, size)
     mine = part.nodes[part.own]
     held = {**part.tensors(), "labels": task.labels[mine]}
     held |= {f"features.{name}": value for name, value in _rows_of(task.features, mine).items()}
@@ -60,7 +60,7 @@ def _share(whole: Whole, rank: int, size: int) -> dict[str, Tensor]:
 
 def _task(group: Group, held: dict[str, Tensor], shares: Sequence[float], num_classes: int, width: int) -> SpreadTask:
     """The task of what was dealt, on the device of this process."""
-    part = Part.made(held, group.device)
+    part = SpreadPart.made(held, group.device)
     here = {name: value.to(group.device) for name, value in held.items()}
     train, val, test = (here[f"split.{number}"] for number in range(3))
     return SpreadTask(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.distributed.group import Group
-from tadropedge.distributed.part import Part
+from tadropedge.distributed.part import SpreadPart
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Lists:
 class Exchange:
     """The exchange of one part with the others of its group."""
 
-    def __init__(self, part: Part, group: Group, lists: Lists | None = None) -> None:
+    def __init__(self, part: SpreadPart, group: Group, lists: Lists | None = None) -> None:
         self.part, self.group = part, group
         self.lists = self._all if lists is None else lists
 

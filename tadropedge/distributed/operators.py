@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -21,7 +21,7 @@ from torch import Tensor
 from tadropedge.compaction import compact_reweighted
 from tadropedge.distributed.exchange import Exchange, all_sum
 from tadropedge.distributed.group import Group
-from tadropedge.distributed.part import Part
+from tadropedge.distributed.part import SpreadPart
 from tadropedge.nn import operators as single
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Moments
@@ -37,6 +37,7 @@ from tadropedge.sparse import Csr, multiply
 class SpreadSparse(Sparse):
     """Own rows of a sparse matrix; ``turned [T, E]`` are those of its transpose, None where it is symmetric."""
 
+    _: KW_ONLY
     turned: Tensor | None = None
     exchange: Exchange | None = None
 
@@ -48,7 +49,7 @@ class SpreadSparse(Sparse):
     def scaled(self, factor: Tensor) -> SpreadSparse:
         """Every entry times the ``factor [T, 1]`` of its trial."""
         turned = None if self.turned is None else self.turned * factor
-        return SpreadSparse(self.places, self.values * factor, self.symmetric, turned, self.exchange)
+        return SpreadSparse(self.places, self.values * factor, self.symmetric, turned=turned, exchange=self.exchange)
 
     def times(self, x: Tensor, turned: bool = False) -> Tensor:
         """The product without gradients, by this matrix or its transpose."""
@@ -73,7 +74,7 @@ class _Product(torch.autograd.Function):
 class SpreadOperators(Operators):
     """S of T trials, of which this process makes the rows of its own nodes."""
 
-    def __init__(self, part: Part, exchange: Exchange, normalizations: Sequence[str]) -> None:
+    def __init__(self, part: SpreadPart, exchange: Exchange, normalizations: Sequence[str]) -> None:
         super().__init__(part.graph, normalizations)
         self.part, self.exchange = part, exchange
 
@@ -136,7 +137,7 @@ class SpreadOperators(Operators):
             order = shift.pattern.places.turned[1]
             turned = shift.values.index_select(-1, order if mine is None else order.index_select(0, mine))
         values = shift.values if mine is None else shift.values.index_select(-1, mine)
-        return SpreadSparse(places, values, shift.symmetric, turned, exchange or self.exchange)
+        return SpreadSparse(places, values, shift.symmetric, turned=turned, exchange=exchange or self.exchange)
 
     @cached_property
     def _whole_rows(self) -> tuple[Csr, Tensor | None]:
@@ -147,7 +148,7 @@ class SpreadOperators(Operators):
         return own_rows(self.part, pattern)
 
 
-def own_rows(part: Part, pattern: Pattern) -> tuple[Csr, Tensor | None]:
+def own_rows(part: SpreadPart, pattern: Pattern) -> tuple[Csr, Tensor | None]:
     """The rows of a pattern on the nodes of a part that are its own, and which entries they are; None: all."""
     if part.num_own == part.graph.num_nodes:
         return pattern.places, None
@@ -160,7 +161,7 @@ def own_rows(part: Part, pattern: Pattern) -> tuple[Csr, Tensor | None]:
 class SpreadEntries(Entries):
     """The entries (i, j) in the rows of own nodes: j may lie on the boundary."""
 
-    def __init__(self, part: Part, exchange: Exchange) -> None:
+    def __init__(self, part: SpreadPart, exchange: Exchange) -> None:
         pattern = part.graph.pattern
         self.places, mine = own_rows(part, pattern)
         self.row, self.col = self.places.row, self.places.col.to(torch.int64)
@@ -183,7 +184,7 @@ class SpreadEntries(Entries):
 class SpreadProblem(Problem):
     """A problem of which this process holds one part; ``graph`` is that of the part."""
 
-    part: Part
+    part: SpreadPart
     exchange: Exchange
 
     @property

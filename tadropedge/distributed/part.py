@@ -19,7 +19,7 @@ NAMES = ("pairs", "weight", "nodes", "owner", "numbers", "first")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class SpreadPart:
     """The part of process ``rank`` among ``size``.
 
     * ``graph``: its n own nodes and h others that are their neighbours, in the order of the whole graph, with the pairs
@@ -30,7 +30,7 @@ class Part:
     * ``num_nodes``, ``num_edges``: of the whole graph.
 
     >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]])
-    >>> part = Part.of(path, torch.tensor([0, 0, 1, 1]), rank=1, size=2)
+    >>> part = SpreadPart.of(path, torch.tensor([0, 0, 1, 1]), rank=1, size=2)
     >>> part.nodes.tolist(), part.own.tolist(), part.numbers.tolist(), part.graph.pairs.tolist()
     ([1, 2, 3], [1, 2], [1, 2], [[0, 1], [1, 2]])
     """
@@ -46,7 +46,7 @@ class Part:
     num_edges: int
 
     @classmethod
-    def of(cls, graph: Graph, owner: Tensor, rank: int, size: int) -> Part:
+    def of(cls, graph: Graph, owner: Tensor, rank: int, size: int) -> SpreadPart:
         """The part of one process, where ``owner [N]`` names the process of each node."""
         low, high = graph.pairs
         mine = owner == rank
@@ -87,7 +87,7 @@ class Part:
         return {**held, **weight, "counts": counts}
 
     @classmethod
-    def made(cls, tensors: dict[str, Tensor], device: torch.device) -> Part:
+    def made(cls, tensors: dict[str, Tensor], device: torch.device) -> SpreadPart:
         """A part from its tensors, on a device."""
         rank, size, num_nodes, num_edges = tensors["counts"].tolist()
         here = {name: tensors[name].to(device) for name in NAMES if name in tensors}

@@ -11,7 +11,7 @@ import torch
 
 from tadropedge.distributed.batch import SpreadBatch
 from tadropedge.distributed.checkpoint import NAME, read_checkpoint, restore, write_checkpoint
-from tadropedge.distributed.deal import Whole, deal
+from tadropedge.distributed.deal import WholeTask, deal
 from tadropedge.distributed.group import Group
 from tadropedge.distributed.partition import partition
 from tadropedge.errors import TadropedgeError
@@ -80,7 +80,7 @@ def spreads(network: type[Network]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plan:
+class SpreadPlan:
     """What all processes must know; the first one makes it."""
 
     architecture: Architecture
@@ -96,7 +96,9 @@ class Plan:
         return 0 if self.checkpoint is None else int(self.checkpoint["epoch"])
 
 
-def prepare(laboratory: Laboratory, trial: Trial, size: int, how: str, keeping: Keeping) -> tuple[Plan, Whole]:
+def prepare(
+    laboratory: Laboratory, trial: Trial, size: int, how: str, keeping: Keeping
+) -> tuple[SpreadPlan, WholeTask]:
     """What the first process does alone, on the CPU: check, score, partition, look for a checkpoint."""
     architecture, data = laboratory.architecture, laboratory.dataset
     check_spread(architecture, trial)
@@ -106,7 +108,7 @@ def prepare(laboratory: Laboratory, trial: Trial, size: int, how: str, keeping: 
     training = fingerprint(version=VERSION, trial=trial, settings=laboratory.settings)
     known = None if keeping.folder is None else read_checkpoint(keeping.folder, training)
     return (
-        Plan(
+        SpreadPlan(
             architecture=architecture,
             trial=trial,
             course=course,
@@ -118,18 +120,18 @@ def prepare(laboratory: Laboratory, trial: Trial, size: int, how: str, keeping: 
     )
 
 
-def whole_of(laboratory: Laboratory, trial: Trial, owner: torch.Tensor) -> Whole:
+def whole_of(laboratory: Laboratory, trial: Trial, owner: torch.Tensor) -> WholeTask:
     """The task and the keep probabilities of one trial, to be dealt out by ``owner [N]``."""
     task = make_task(laboratory.dataset, [laboratory.split(trial.split)], laboratory._needed([trial]))
     network = task.network(laboratory.architecture, [trial])
     training = training_nodes(task, [0])
     coins = edge_coins(task, network, [trial], torch.zeros(1, dtype=torch.int64), training, laboratory.per_layer)
-    return Whole(task=task, rows=coins.rows, shares=coins.shares, owner=owner)
+    return WholeTask(task=task, rows=coins.rows, shares=coins.shares, owner=owner)
 
 
 def train_spread(
     group: Group,
-    made: tuple[Plan, Whole] | None,
+    made: tuple[SpreadPlan, WholeTask] | None,
     keeping: Keeping,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcome:
@@ -138,7 +140,7 @@ def train_spread(
     ``progress(epoch, epochs)`` is called after every epoch. Checkpoints are written by the first process; when the
     training is finished, the last one is still there: see :func:`forget`.
     """
-    plan: Plan = group.from_first(None if made is None else made[0])
+    plan: SpreadPlan = group.from_first(None if made is None else made[0])
     task = deal(group, None if made is None else made[1])
     batch = SpreadBatch(task, plan.architecture, [plan.trial], plan.course)
     if plan.checkpoint is not None:

@@ -129,7 +129,7 @@ def environment(folders: tuple[str, ...]) -> dict[str, str]:
     return wanted | env
 
 
-class Ranks:
+class RunningRanks:
     """Ranks that are running, spoken to in lines of JSON (see :mod:`tadropedge.spectrum.mpi.worker`)."""
 
     def __init__(self, process: subprocess.Popen[bytes], complaints: Any) -> None:
@@ -213,7 +213,7 @@ class Ranks:
 
 
 @contextmanager
-def started(ranks: int, worker: Path = WORKER) -> Iterator[Ranks]:
+def started(ranks: int, worker: Path = WORKER) -> Iterator[RunningRanks]:
     """Run ``mpiexec`` with so many ranks; however the block is left, none stays behind."""
     use = tools()
     # A session of its own: Ctrl-C reaches us alone, and we end the ranks.
@@ -223,7 +223,7 @@ def started(ranks: int, worker: Path = WORKER) -> Iterator[Ranks]:
             env=environment(use.folders), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints,
             start_new_session=sys.platform != "win32",
         )  # fmt: skip
-        running = Ranks(process, complaints)
+        running = RunningRanks(process, complaints)
         try:
             yield running
             if process.stdin is not None:

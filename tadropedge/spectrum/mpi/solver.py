@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from tadropedge.blocks import Floats
 from tadropedge.errors import reason
 from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, largest_bound, with_null
-from tadropedge.spectrum.mpi.launch import STARTS, Ranks, started
+from tadropedge.spectrum.mpi.launch import STARTS, RunningRanks, started
 from tadropedge.spectrum.mpi.petsc_file import read_vectors, write_matrix, write_vector
 
 RANK_GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
@@ -93,7 +93,7 @@ def _check(ready: dict[str, Any], ranks: int) -> None:
         )
 
 
-def _converge(ranks: Ranks, norm: float, aim: Aim) -> dict[str, Any]:
+def _converge(ranks: RunningRanks, norm: float, aim: Aim) -> dict[str, Any]:
     """Judge each iteration until residuals are within limits, which depend on the gaps that come into sight.
 
     Pairs are locked in order when they are good enough; once all are, the iteration is told to end.
