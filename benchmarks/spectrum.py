@@ -94,7 +94,7 @@ def load(name: str, root: Path) -> tde.Graph:
 
 
 def ours(graph: tde.Graph, q: int, laplacian: str, device: str, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors ``[n, q]`` in the order of the nodes, and what twin leaves add to P_ii."""
+    """Vectors ``[n, q]`` in the order of the nodes, and what twins add to P_ii."""
     (modes,) = cluster_subspaces(graph, Clusters(q=q), laplacian, tolerance=tolerance, progress=False, device=device)
     vectors, local = np.empty(modes.vectors.shape[1:]), np.empty(graph.num_nodes)
     vectors[modes.block.nodes[0]], local[modes.block.nodes[0]] = modes.vectors[0], modes.local[0]
