@@ -20,6 +20,7 @@ BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two
 MOST_STEPS = 600
 TRIAL = 10  # steps with the diagonal alone between two looks at the rate
 MANY = 40  # steps to go that are worth building a hierarchy
+CLEAR = 0.03  # share of new rows that the basis lacks from which on one projection leaves nothing but rounding
 PIECE = 4_096  # entries of a vector that are multiplied at once: some tens of rows fit into a cache
 PATIENCE = 60  # steps without progress after which rounding, or the graph, has won
 
@@ -76,7 +77,7 @@ class _Search:
         self.places, self.entries = on_device(L, device)
         inverse = 1 / torch.from_numpy(L.diagonal()).to(device)[:, None]
         self.precondition: Callable[[Tensor], Tensor] = lambda r: inverse * r
-        room = min(n, BLOCKS * self.block + 1)
+        room = min(n, BLOCKS * self.block + 2)
         self.V = self.entries.new_empty(room, n)
         self.W = self.entries.new_empty(room, n)
         self.H = self.entries.new_zeros(room, room)
@@ -87,29 +88,33 @@ class _Search:
         self.extend(start.to(device))
 
     def extract(self) -> tuple[Floats, Tensor]:
-        """The wanted Ritz values ``[k − 1]`` and their residuals ``[k − 1, n]``."""
-        d = self.size
+        """The wanted Ritz values ``[k − 1]`` and their residuals ``[k − 1, n]``; makes room for the next block."""
+        d, device = self.size, self.H.device
         values, turn = torch.linalg.eigh(self.H[:d, :d].cpu())  # a small matrix is faster there
-        self.previous, self.Y = self.Y, turn[:, 1 : self.block + 1].to(self.H.device)
-        theta, Y = values[1 : self.wanted + 1], self.Y[:, : self.wanted]
-        residual = Y.T @ self.W[:d]
-        residual.addmm_((Y * theta.to(self.H.device)).T, self.V[:d], alpha=-1)
-        return theta.numpy(), residual
+        self.previous, self.Y = self.Y, turn[:, 1 : self.block + 1].to(device)
+        theta = values[1 : self.wanted + 1]
+        slope = theta.to(device)[:, None]
+        if d + self.wanted > len(self.V):
+            self._shrink()  # Ritz vectors are rows now
+            mine = slice(1, 1 + self.wanted)
+            return theta.numpy(), torch.addcmul(self.W[mine], slope, self.V[mine], value=-1)
+        Y = self.Y[:, : self.wanted].T
+        return theta.numpy(), torch.addmm(Y @ self.W[:d], slope * Y, self.V[:d], alpha=-1)
 
     def vectors(self) -> Tensor:
         """The wanted Ritz vectors ``[n, k − 1]``."""
         return (self.Y[:, : self.wanted].T @ self.V[: self.size]).T
 
     def extend(self, residual: Tensor) -> None:
-        """Add M · residual ``[n, e]`` to the basis, which shrinks first where it is full."""
+        """Add M · residual ``[n, e]`` to the basis."""
         T = self.precondition(residual).T.contiguous()
-        if self.size + len(T) > len(self.V):
-            self._shrink()
         d, e = self.size, self.size + len(T)
-        for _ in range(2):  # once more removes what rounding left
+        for _ in range(2):
+            T /= torch.linalg.vector_norm(T, dim=1, keepdim=True).clamp(min=torch.finfo(T.dtype).tiny)
             T.addmm_(_inner(T, self.V[:d]), self.V[:d], alpha=-1)
-            T, safe = _orthonormal(T)
-            if safe: break
+            T, new = _orthonormal(T)
+            if new > CLEAR:  # else once more removes what rounding left
+                break
         self.V[d:e], self.size = T, e
         self.W[d:e] = multiply(self.places, self.entries, T.T.contiguous()).T
         across = _inner(self.W[d:e], self.V[:e])
@@ -138,11 +143,12 @@ def _inner(T: Tensor, V: Tensor) -> Tensor:
     return torch.bmm(one, other.transpose(1, 2)).sum(dim=0) + T[:, end:] @ V[:, end:].T
 
 
-def _orthonormal(T: Tensor) -> tuple[Tensor, bool]:
-    """An orthonormal basis of the rows: by Cholesky, which reads T once, or by QR where they are dependent."""
-    T = T / torch.linalg.vector_norm(T, dim=1, keepdim=True).clamp(min=torch.finfo(T.dtype).tiny)
+def _orthonormal(T: Tensor) -> tuple[Tensor, float]:
+    """An orthonormal basis of the rows, and how much of each is not in those before it, at least.
+
+    By Cholesky, which reads T once, or by QR where they are dependent.
+    """
     factor, failed = torch.linalg.cholesky_ex(_inner(T, T))
     if bool(failed):
-        return torch.linalg.qr(T.T)[0].T.contiguous(), False
-    basis: Tensor = torch.linalg.solve_triangular(factor, T, upper=False)
-    return basis, False
+        return torch.linalg.qr(T.T)[0].T.contiguous(), 0.0
+    return torch.linalg.solve_triangular(factor, T, upper=False), float(factor.diagonal().min())
