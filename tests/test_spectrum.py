@@ -1,9 +1,8 @@
-import networkx as nx
 import numpy as np
 import pytest
 import torch
 from dense import laplacian
-from graphs import ZOO, cycle, of, star, union
+from graphs import ZOO, cycle, star, union
 
 from tadropedge import ConvergenceError, Graph
 from tadropedge.blocks import blocks

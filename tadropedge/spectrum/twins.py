@@ -2,9 +2,9 @@
 
 Leaves of one hub are twins, and so are actors of one film who played in no other: those are neighbours of each other,
 too, by edges of one weight w (w = 0 where they are none). t twins span t − 1 eigenvectors with sum zero that vanish
-elsewhere, of eigenvalue L_uu − L_uv = L_uu + w. All other eigenvectors are constant on them. So the rest of the spectrum
-is that of Sᵀ L S, where S has orthonormal columns: one for each set of twins, with entries 1 / √t, and one for each other
-node. A star is two nodes, a complete graph is one.
+elsewhere, of eigenvalue L_uu − L_uv = L_uu + w. All other eigenvectors are constant on them. So the rest of the
+spectrum is that of Sᵀ L S, where S has orthonormal columns: one for each set of twins, with entries 1 / √t, and one for
+each other node. A star is two nodes, a complete graph is one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from tadropedge.blocks import Block, Floats, Integers
 
+Words = npt.NDArray[np.uint64]
 
 WORTH_ORDER = 20_000  # nodes from which on their order counts: those of a block of vectors no longer fit into a cache
 AT_ONCE = 1_000_000  # entries that are looked at together
@@ -130,20 +131,21 @@ def _edges(L: sp.csr_matrix) -> Iterator[tuple[slice, Integers, Integers, Floats
         first = last
 
 
-def _words(x: Floats) -> npt.NDArray[np.uint64]:
+def _words(x: Floats) -> Words:
     """Floats as well mixed odd words: equal where the numbers are."""
     word = x.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return (word ^ (word >> np.uint64(29))) | np.uint64(1)
+    mixed: Words = (word ^ (word >> np.uint64(29))) | np.uint64(1)
+    return mixed
 
 
-def _row_sums(words: npt.NDArray[np.uint64], row: npt.NDArray[np.integer], n: int) -> npt.NDArray[np.uint64]:
+def _row_sums(words: Words, row: npt.NDArray[np.integer], n: int) -> Words:
     """The sum of the words of each row, modulo 2⁶⁴; rows come in order."""
     total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)))
     ends = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=n))))
     return total[ends[1:]] - total[ends[:-1]]
 
 
-def _first(words: npt.NDArray[np.uint64]) -> Integers:
+def _first(words: Words) -> Integers:
     """For each word the first place where it stands."""
     _, first, place = np.unique(words, return_index=True, return_inverse=True)
     return first[place]
