@@ -22,7 +22,7 @@ def collaboration(actors: int = ACTORS, seed: int = 0) -> tde.Graph:
     proportion to what actors played before (Yule's process), or to any actor; most often in the country of the film.
 
     >>> graph = collaboration(1_000)
-    >>> 900 < graph.num_nodes <= 1_000, graph.num_edges > 10 * graph.num_nodes
+    >>> 900 < graph.num_nodes < 1_100, graph.num_edges > 10 * graph.num_nodes
     (True, True)
     """
     random = np.random.default_rng(seed)

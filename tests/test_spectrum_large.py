@@ -1,4 +1,4 @@
-"""The solvers for large components: multigrid, twin leaves, the survey that picks a solver, memory, devices."""
+"""The solvers for large components: multigrid, twins, the survey that picks a solver, memory, devices."""
 
 from dataclasses import replace
 
