@@ -17,11 +17,14 @@ from tadropedge.spectrum.machine import few_threads
 from tadropedge.spectrum.multigrid import Multigrid, on_device
 from tadropedge.spectrum.plan import NARROW, Survey
 from tadropedge.spectrum.solvers import grounded_inverse
+from tadropedge.spectrum.twins import System
 
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
-COLUMNS = 32  # right-hand sides solved together
-AT_ONCE = 500_000  # edges whose signs or differences are in memory
+COLUMNS = 32  # right-hand sides drawn together
+SLICE = 8  # and solved together on a CPU: more of them would not fit into its cache
+AT_ONCE = 500_000  # edges whose signs are in memory
+NEAR = 8_192  # edges whose differences are in a cache
 WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
 SUM_TOLERANCE = 1e-6
 TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip them"
@@ -90,7 +93,7 @@ def sketch(
             coins = random.integers(0, 2, size=(len(block.edges[part]), width), dtype=np.int8)
             b += incidence[part].T @ (2 * coins - 1).astype(np.float64)
         potential = solve(b)
-        for part in parts:
+        for part in (slice(start, start + NEAR) for start in range(0, edges, NEAR)):
             difference = potential[block.low[part]] - potential[block.high[part]]
             total[part] += np.einsum("mk,mk->m", difference, difference)
         report((first + width) / rows)
@@ -122,14 +125,30 @@ def _fit_total(share: Floats, total: int) -> Floats:
 def laplacian_solver(
     L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8
 ) -> Callable[[Floats], Floats]:
-    """The map b ↦ L⁺ b for blocks ``[n, k]``: one factorisation when it stays sparse, else conjugate gradients."""
-    if Survey.of(L).separator <= NARROW:
-        return grounded_inverse(L, np.full(L.shape[0], L.shape[0] ** -0.5))
-    return ConjugateGradients(L, device, tolerance)
+    """The map b ↦ L⁺ b for blocks ``[n, k]``: one factorisation when it stays sparse, else conjugate gradients.
+
+    Twins are merged first: L⁺ b = S (Sᵀ L S)⁺ Sᵀ b + (b − S Sᵀ b) / λ, with λ the eigenvalue of their differences.
+    """
+    system = System.merged(L, np.full(L.shape[0], L.shape[0] ** -0.5))
+    if Survey.of(system.L).separator <= NARROW:
+        solve = grounded_inverse(system.L, system.null)
+    else:
+        solve = ConjugateGradients(system.L, device, tolerance, null=system.null)
+    twins, spread = system.twins, system.twins.spread()
+    share = np.where(twins.copies > 1, 1 / np.maximum(twins.values, TINY), 0.0)[twins.place]
+
+    def inverse(b: Floats) -> Floats:
+        inside = spread.T @ b
+        x: Floats = spread @ solve(inside)
+        if twins.merged:
+            x += share[:, None] * (b - spread @ inside)
+        return x
+
+    return solve if twins.plain else inverse
 
 
 class ConjugateGradients:
-    """Solve L x = b for every column of ``b [n, k]``, each made orthogonal to the constant vector.
+    """Solve L x = b for every column of ``b [n, k]``, each made orthogonal to the null vector, by default the constant.
 
     Conjugate gradients with a multigrid cycle as preconditioner, the one that finds eigenvectors of large graphs; all
     columns share each product with L. The cycle is in float32, so the direction is corrected as for a preconditioner
@@ -137,21 +156,34 @@ class ConjugateGradients:
     """
 
     def __init__(
-        self, L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8, steps: int = 1_000
+        self,
+        L: sp.csr_matrix,
+        device: torch.device | str = "cpu",
+        tolerance: float = 1e-8,
+        steps: int = 1_000,
+        *,
+        null: Floats | None = None,
     ) -> None:
-        n = L.shape[0]
+        null = np.full(L.shape[0], L.shape[0] ** -0.5) if null is None else null
         self.places, self.entries = on_device(L, device)
-        self.precondition = Multigrid(L, np.full(n, n**-0.5), device)
+        self.null = torch.from_numpy(null).to(device)[:, None]
+        self.precondition = Multigrid(L, null, device)
         self.tolerance, self.steps = tolerance, steps
 
     def __call__(self, b: Floats) -> Floats:
         """``L⁺ b``."""
         with few_threads(len(b)):
-            return self._solve(b)
+            if self.entries.is_cuda or b.ndim == 1:
+                return self._solve(b)
+            x = np.empty_like(b)
+            for first in range(0, b.shape[1], SLICE):
+                some = slice(first, first + SLICE)
+                x[:, some] = self._solve(np.ascontiguousarray(b[:, some]))
+            return x
 
     def _solve(self, b: Floats) -> Floats:
         r = torch.from_numpy(b).to(self.entries.device)
-        r = r - r.mean(dim=0)
+        r = r - self.null * (self.null.T @ r)
         x, target = torch.zeros_like(r), self.tolerance * torch.linalg.vector_norm(r, dim=0)
         p = z = self.precondition(r)
         rho = (r * z).sum(dim=0)
@@ -171,5 +203,5 @@ class ConjugateGradients:
                 f"conjugate gradients did not reach a relative residual of {self.tolerance:g} in {self.steps} steps "
                 f"on a part of {len(b)} nodes; {TOO_WIDE}"
             )
-        solution: Floats = (x - x.mean(dim=0)).cpu().numpy()
+        solution: Floats = (x - self.null * (self.null.T @ x)).cpu().numpy()
         return solution

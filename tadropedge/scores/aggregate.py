@@ -96,6 +96,8 @@ def modal_scores(modes: Subspaces) -> Floats:
     """ω of every edge of a block, in the order of ``modes.block.edges``, before ties are made equal."""
     block = modes.block
     values = modes.local[block.member, block.low] + modes.local[block.member, block.high]
+    twins = modes.kin[block.member, block.low] == modes.kin[block.member, block.high]
+    values[twins & (values > 0)] = 2.0  # all that tells them apart is among the modes
     for column in range(modes.vectors.shape[2]):
         mode = modes.vectors[:, :, column]
         values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2

@@ -20,6 +20,8 @@ BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two
 MOST_STEPS = 600
 TRIAL = 10  # steps with the diagonal alone between two looks at the rate
 MANY = 40  # steps to go that are worth building a hierarchy
+CLEAR = 0.03  # share of new rows that the basis lacks from which on one projection leaves nothing but rounding
+PIECE = 4_096  # entries of a vector that are multiplied at once: some tens of rows fit into a cache
 PATIENCE = 60  # steps without progress after which rounding, or the graph, has won
 
 
@@ -40,7 +42,7 @@ def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
     best, best_step, first = np.inf, 0, 1.0
     for step in range(MOST_STEPS):
         values, residual = search.extract()
-        sizes = torch.linalg.vector_norm(residual, dim=0).cpu().numpy()
+        sizes = torch.linalg.vector_norm(residual, dim=1).cpu().numpy()
         if not np.isfinite(sizes).all():
             raise RuntimeError("the iteration broke down")
         ratio = sizes / aim.limits(np.concatenate(([0.0], values)), norm)[1:]
@@ -58,57 +60,65 @@ def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
             best, best_step = largest, step
         if step - best_step > PATIENCE:
             raise RuntimeError(f"stalled at {worst:.1f} times the wanted residual after {step} steps")
-        search.extend(residual[:, torch.from_numpy(ratio > 1).to(residual.device)])
+        search.extend(residual[torch.from_numpy(ratio > 1).to(residual.device)].T.contiguous())
     else:
         raise RuntimeError(f"still at {worst:.1f} times the wanted residual after {MOST_STEPS} steps")
     return with_null(values, search.vectors().cpu().numpy(), null)
 
 
 class _Search:
-    """The basis V, its image W = L V, their product H = Vᵀ W; column 0 of V is the null vector, for ever."""
+    """The basis V, its image W = V L, their product H = V Wᵀ; row 0 of V is the null vector, for ever.
+
+    Vectors are rows: products along them are then read in order, which makes them four times faster than by columns.
+    """
 
     def __init__(self, L: sp.csr_matrix, null: Floats, k: int, device: torch.device) -> None:
         n, self.wanted, self.block = L.shape[0], k - 1, k - 1 + GUARD
         self.places, self.entries = on_device(L, device)
         inverse = 1 / torch.from_numpy(L.diagonal()).to(device)[:, None]
         self.precondition: Callable[[Tensor], Tensor] = lambda r: inverse * r
-        room = min(n, BLOCKS * self.block + 1)
-        self.V = self.entries.new_empty(n, room)
-        self.W = self.entries.new_empty(n, room)
+        room = min(n, BLOCKS * self.block + 2)
+        self.V = self.entries.new_empty(room, n)
+        self.W = self.entries.new_empty(room, n)
         self.H = self.entries.new_zeros(room, room)
-        self.V[:, 0], self.W[:, 0] = torch.from_numpy(null).to(device), 0.0
+        self.V[0], self.W[0] = torch.from_numpy(null).to(device), 0.0
         self.size = 1
         start = torch.randn(n, self.block, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         self.previous = self.Y = self.entries.new_zeros(1, 0)
         self.extend(start.to(device))
 
     def extract(self) -> tuple[Floats, Tensor]:
-        """The wanted Ritz values ``[k − 1]`` and their residuals ``[n, k − 1]``."""
-        d = self.size
+        """The wanted Ritz values ``[k − 1]`` and their residuals ``[k − 1, n]``; makes room for the next block."""
+        d, device = self.size, self.H.device
         values, turn = torch.linalg.eigh(self.H[:d, :d].cpu())  # a small matrix is faster there
-        self.previous, self.Y = self.Y, turn[:, 1 : self.block + 1].to(self.H.device)
-        theta, Y = values[1 : self.wanted + 1], self.Y[:, : self.wanted]
-        residual = self.W[:, :d] @ Y
-        residual -= self.V[:, :d] @ (Y * theta.to(self.H.device))
-        return theta.numpy(), residual
+        self.previous, self.Y = self.Y, turn[:, 1 : self.block + 1].to(device)
+        theta = values[1 : self.wanted + 1]
+        slope = theta.to(device)[:, None]
+        if d + self.wanted > len(self.V):
+            self._shrink()  # Ritz vectors are rows now
+            mine = slice(1, 1 + self.wanted)
+            return theta.numpy(), torch.addcmul(self.W[mine], slope, self.V[mine], value=-1)
+        Y = self.Y[:, : self.wanted].T
+        return theta.numpy(), torch.addmm(Y @ self.W[:d], slope * Y, self.V[:d], alpha=-1)
 
     def vectors(self) -> Tensor:
         """The wanted Ritz vectors ``[n, k − 1]``."""
-        return self.V[:, : self.size] @ self.Y[:, : self.wanted]
+        return (self.Y[:, : self.wanted].T @ self.V[: self.size]).T
 
     def extend(self, residual: Tensor) -> None:
-        """Add M · residual to the basis, which shrinks first where it is full."""
-        T = self.precondition(residual)
-        if self.size + T.shape[1] > self.V.shape[1]:
-            self._shrink()
-        d, e = self.size, self.size + T.shape[1]
-        for _ in range(2):  # once more removes what rounding left
-            T -= self.V[:, :d] @ (self.V[:, :d].T @ T)
-            T = _orthonormal(T)
-        image = multiply(self.places, self.entries, T)
-        self.V[:, d:e], self.W[:, d:e], self.size = T, image, e
-        across = self.V[:, :e].T @ image
-        self.H[:e, d:e], self.H[d:e, :d] = across, across[:d].T
+        """Add M · residual ``[n, e]`` to the basis."""
+        T = self.precondition(residual).T.contiguous()
+        d, e = self.size, self.size + len(T)
+        for _ in range(2):
+            T /= torch.linalg.vector_norm(T, dim=1, keepdim=True).clamp(min=torch.finfo(T.dtype).tiny)
+            T.addmm_(_inner(T, self.V[:d]), self.V[:d], alpha=-1)
+            T, new = _orthonormal(T)
+            if new > CLEAR:  # else once more removes what rounding left
+                break
+        self.V[d:e], self.size = T, e
+        self.W[d:e] = multiply(self.places, self.entries, T.T.contiguous()).T
+        across = _inner(self.W[d:e], self.V[:e])
+        self.H[d:e, :e], self.H[:d, d:e] = across, across[:, :d].T
 
     def _shrink(self) -> None:
         """Keep the null vector, the Ritz vectors and those of the step before."""
@@ -117,18 +127,28 @@ class _Search:
         null = torch.eye(d, 1, dtype=self.Y.dtype, device=self.Y.device)
         C = torch.linalg.qr(torch.cat((null, self.Y, before), dim=1))[0]
         c = C.shape[1]
-        self.V[:, :c], self.W[:, :c] = self.V[:, :d] @ C, self.W[:, :d] @ C
+        self.V[:c], self.W[:c] = C.T @ self.V[:d], C.T @ self.W[:d]
         H = C.T @ self.H[:d, :d] @ C
         self.H[:c, :c] = (H + H.T) / 2
         self.Y, self.size = C.T @ self.Y, c
 
 
-def _orthonormal(T: Tensor) -> Tensor:
-    """An orthonormal basis of the columns: by Cholesky, which reads T once, or by QR where they are dependent."""
-    T = T / torch.linalg.vector_norm(T, dim=0).clamp(min=torch.finfo(T.dtype).tiny)
-    factor, failed = torch.linalg.cholesky_ex(T.T @ T)
+def _inner(T: Tensor, V: Tensor) -> Tensor:
+    """``T Vᵀ`` of a few long rows ``[e, n]`` and ``[d, n]``, piece by piece, since long products leave the cache."""
+    pieces = T.shape[1] // PIECE
+    if pieces < 2 or T.is_cuda:
+        return T @ V.T
+    end = pieces * PIECE
+    one, other = (x[:, :end].view(len(x), pieces, PIECE).transpose(0, 1) for x in (T, V))
+    return torch.bmm(one, other.transpose(1, 2)).sum(dim=0) + T[:, end:] @ V[:, end:].T
+
+
+def _orthonormal(T: Tensor) -> tuple[Tensor, float]:
+    """An orthonormal basis of the rows, and how much of each is not in those before it, at least.
+
+    By Cholesky, which reads T once, or by QR where they are dependent.
+    """
+    factor, failed = torch.linalg.cholesky_ex(_inner(T, T))
     if bool(failed):
-        basis: Tensor = torch.linalg.qr(T)[0]
-    else:
-        basis = torch.linalg.solve_triangular(factor.T, T, upper=True, left=False)
-    return basis
+        return torch.linalg.qr(T.T)[0].T.contiguous(), 0.0
+    return torch.linalg.solve_triangular(factor, T, upper=False), float(factor.diagonal().min())

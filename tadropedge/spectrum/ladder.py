@@ -38,8 +38,8 @@ class Subspaces:
     ``values [B, k]``: the lowest eigenvalues, more than were asked for; ``vectors [B, n, r]``: the modes that
     are used, zero columns after the first ``counts [B]``; ``error [B]``: a bound on the sine of the angle by
     which each subspace may be wrong; ``widened [B]``: where q fell inside a repeated eigenvalue; ``local [B, n]``: what
-    modes that differ between twin leaves alone add to the diagonal of the projector, P_ii = Σ_ℓ u_ℓ[i]² + local[i];
-    ``solver``: who found them.
+    modes that differ between twins alone add to the diagonal of the projector, P_ii = Σ_ℓ u_ℓ[i]² + local[i];
+    ``kin [B, n]``: twins have one number; ``solver``: who found them.
     """
 
     block: Block
@@ -50,6 +50,7 @@ class Subspaces:
     error: Floats
     widened: Flags
     local: Floats
+    kin: Integers
     solver: str
 
     @property
@@ -140,11 +141,12 @@ class Check:
             block=self.step.block,
             laplacian=self.step.wish.laplacian,
             values=seen[None],
-            vectors=(V if self.system.twins.merged == 0 else self.system.twins.spread() @ V)[None],
+            vectors=(V if self.system.twins.plain else self.system.twins.spread() @ V)[None],
             counts=np.array([count]),
             error=np.array([0.0 if whole else (size + 4 * EPSILON * self.norm) / gap]),
             widened=np.array([widened]),
             local=self.system.twins.used(float(seen[count - 1]))[None],
+            kin=self.system.twins.place[None],
             solver=name,
         )
         return subspace, None
@@ -212,6 +214,7 @@ def _dense_batch(block: Block, clusters: Clusters, laplacian: str) -> Subspaces:
         error=8 * EPSILON * norms / gap,
         widened=widened,
         local=np.zeros(block.nodes.shape),
+        kin=np.broadcast_to(np.arange(block.size), block.nodes.shape),
         solver="dense",
     )
 

@@ -113,34 +113,54 @@ def on_device(L: sp.csr_matrix, device: torch.device | str) -> tuple[Csr, Tensor
 
 
 def aggregates(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, int]:
-    """The aggregate of each node ``[n]`` and their number.
+    """The aggregate of each node ``[n]`` and their number; edges are sorted by row, and no row is empty.
 
     Roots are a maximal set of nodes three steps apart, by Luby's rule with fixed random ranks; the others join the
     neighbour with the heaviest edge, first those next to a root.
     """
     rank = torch.randperm(n, generator=torch.Generator().manual_seed(n)).to(row.device) + 1
+    if n < torch.iinfo(torch.int32).max:
+        rank, col = rank.int(), col.int()  # half the memory to go through
+    largest = RowMaximum(row, n)
 
     def widest(x: Tensor) -> Tensor:
-        return x.scatter_reduce(0, row, x[col], "amax")
+        return torch.maximum(x, largest(x[col]))
 
     candidate, root = rank.clone(), torch.zeros_like(rank)
     while bool(candidate.any()):
-        chosen = ((candidate > 0) & (widest(widest(candidate)) == candidate)).long()
+        chosen = ((candidate > 0) & (widest(widest(candidate)) == candidate)).to(rank.dtype)
         root |= chosen
         candidate = torch.where(widest(widest(chosen)) > 0, 0, candidate)
-    aggregate = torch.where(root > 0, root.cumsum(0), 0)
+    aggregate = torch.where(root > 0, root.cumsum(0, dtype=rank.dtype), 0)
     while not bool(aggregate.all()):
-        open_weight = torch.where(aggregate[col] > 0, weight, 0)
-        heaviest = weight.new_zeros(n).scatter_reduce(0, row, open_weight, "amax")
-        offer = torch.where((open_weight > 0) & (open_weight == heaviest[row]), aggregate[col], 0)
-        best = torch.zeros_like(aggregate).scatter_reduce(0, row, offer, "amax")
+        there = aggregate[col]
+        open_weight = torch.where(there > 0, weight, 0)
+        best = largest(torch.where((open_weight > 0) & (open_weight == largest(open_weight)[row]), there, 0))
         aggregate = torch.where(aggregate > 0, aggregate, best)
-    return aggregate - 1, int(aggregate.max())
+    return aggregate.long() - 1, int(aggregate.max())
+
+
+class RowMaximum:
+    """The largest of the values ``[E]`` of each row, ``[n]``, for entries that are sorted by row, one or more in each.
+
+    >>> RowMaximum(torch.tensor([0, 0, 1]), 2)(torch.tensor([3, 5, 4])).tolist()
+    [5, 4]
+    """
+
+    def __init__(self, row: Tensor, n: int) -> None:
+        self.row, self.n = row, n
+        self.starts = None if row.is_cuda else np.searchsorted(row.numpy(), np.arange(n))
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """A sweep from left to right on a CPU, where scattered writes take several times as long."""
+        if self.starts is not None:
+            return torch.from_numpy(np.maximum.reduceat(values.numpy(), self.starts))
+        return values.new_zeros(self.n).scatter_reduce(0, self.row, values, "amax", include_self=False)
 
 
 def _strong(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
     """The edges that are not much weaker than the heaviest at either end: others must not hold aggregates together."""
-    heaviest = weight.new_zeros(n).scatter_reduce(0, row, weight, "amax")
+    heaviest = RowMaximum(row, n)(weight)
     strong = weight >= STRONG * torch.minimum(heaviest[row], heaviest[col])
     return row[strong], col[strong], weight[strong]
 

@@ -197,7 +197,7 @@ class Step:
     """One thing to do: a batch of small components (``system=None``), or one large component with its own ladder.
 
     ``rungs`` are the solvers in the order in which they are tried, ``reason`` says why in one sentence, and ``survey``
-    is what was seen of the component, with its twin leaves merged.
+    is what was seen of the component, with its twins merged.
     """
 
     block: Block
@@ -239,7 +239,7 @@ class Step:
 
     @property
     def twins(self) -> int:
-        """Leaves that are merged with others of the same hub."""
+        """Nodes that are merged with others that have the same neighbours."""
         return 0 if self.system is None else self.system.twins.merged
 
     @property
@@ -280,7 +280,7 @@ def _alone(block: Block, wish: Wish, device: torch.device) -> Step:
     survey = Survey.of(system.L)
     rungs, reason = survey.choice(wish.solver, min(survey.nodes, wish.pairs_needed), device)
     if system.twins.merged:
-        reason = f"{system.twins.merged:,} twin leaves are merged; {reason}"
+        reason = f"{system.twins.merged:,} twins are merged; {reason}"
     return Step(block=block, wish=wish, survey=survey, rungs=rungs, reason=reason, system=system, runs_on=device)
 
 

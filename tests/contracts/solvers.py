@@ -92,7 +92,7 @@ class SolverContract:
         assert ours.values[0, :count] == pytest.approx(values[:count], abs=1e-9)
         V, W, order = ours.vectors[0], vectors[:, :count], ours.block.nodes[0]
         apart = V @ V.T - (W @ W.T)[np.ix_(order, order)]
-        if ours.local.any():  # differences of twin leaves have no vectors, but their share of P_ii
+        if ours.local.any():  # differences of twins have no vectors, but their share of P_ii
             apart = np.diag(apart) + ours.local[0]
         assert np.abs(apart).max() < 1e-8
         assert ours.error[0] < 1e-5

@@ -1,0 +1,70 @@
+"""A collaboration graph for the benchmarks: films are cliques of their actors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tadropedge as tde
+from tadropedge.blocks import Integers, blocks
+
+ACTORS = 386_000  # make a component of 384,152 actors who met in 8,659,823 pairs
+SMALLEST, LARGEST, TAIL = 3, 250, 2.05  # casts: P(at least s) = (SMALLEST / s)^TAIL
+NEWCOMERS = 0.29  # share of roles that go to someone who never played before
+FAMOUS = 0.65  # share of the other roles that go to actors in proportion to what they played, not to any actor
+ABROAD = 0.08  # share of the other roles for which actors of all countries compete
+COUNTRIES = 7
+
+
+def collaboration(actors: int = ACTORS, seed: int = 0) -> tde.Graph:
+    """The largest component of a graph of about so many actors, linked where they shared a film.
+
+    Casts have heavy-tailed sizes. A role goes to a newcomer, or to whoever has an earlier role drawn at random, so in
+    proportion to what actors played before (Yule's process), or to any actor; most often in the country of the film.
+
+    >>> graph = collaboration(1_000)
+    >>> 900 < graph.num_nodes < 1_100, graph.num_edges > 10 * graph.num_nodes
+    (True, True)
+    """
+    random = np.random.default_rng(seed)
+    roles = int(actors / NEWCOMERS)
+    sizes = SMALLEST * (1 - random.random(roles // SMALLEST)) ** (-1 / TAIL)
+    sizes = np.minimum(sizes, LARGEST).astype(np.int64)
+    films = int(np.searchsorted(np.cumsum(sizes), roles, side="right"))
+    sizes = sizes[:films]
+    country = np.repeat(random.integers(0, COUNTRIES, films), sizes)
+    actor = _cast(country, random)
+    low, high = _pairs(sizes)
+    graph = tde.Graph.from_edge_index(np.stack((actor[low], actor[high])), int(actor.max()) + 1)
+    *_, block = blocks(graph)  # the largest comes last
+    return tde.Graph.from_edge_index(np.stack((block.low, block.high)), block.size)
+
+
+def _cast(country: Integers, random: np.random.Generator) -> Integers:
+    """The actor of each role: the number of the newcomer whom its chain of earlier roles ends at."""
+    newcomer = random.random(len(country)) < NEWCOMERS
+    before = np.arange(len(country))
+    everywhere = random.random(len(country)) < ABROAD
+    for group in (np.arange(len(country)), *(np.flatnonzero(country == nation) for nation in range(COUNTRIES))):
+        newcomer[group[0]] = True
+        new = newcomer[group]
+        debuts = group[new]
+        any_role = group[(random.random(len(group)) * np.arange(len(group))).astype(np.int64)]
+        any_actor = debuts[(random.random(len(group)) * (np.cumsum(new) - new)).astype(np.int64)]
+        chosen = np.where(random.random(len(group)) < FAMOUS, any_role, any_actor)
+        mine = ~new & (everywhere[group] == (len(group) == len(country)))
+        before[group[mine]] = chosen[mine]
+    while not np.array_equal(before, following := before[before]):  # chains end at newcomers
+        before = following
+    return (np.cumsum(newcomer) - 1)[before]
+
+
+def _pairs(sizes: Integers) -> tuple[Integers, Integers]:
+    """All pairs of roles inside films of these sizes."""
+    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    low, high = [], []
+    for size in np.unique(sizes):
+        one, other = np.triu_indices(size, 1)
+        starts = first[sizes == size][:, None]
+        low.append((starts + one).ravel())
+        high.append((starts + other).ravel())
+    return np.concatenate(low), np.concatenate(high)
