@@ -21,7 +21,8 @@ MOST_STEPS = 20  # with L⁺, for each pair
 SHORT_STEPS = 120  # with c I − L
 LOOK = 60  # steps with c I − L after which the first pair must be
 NEAR = 1e-4  # so good, as a share of c, or the rest takes too long
-ROOM = 100  # vectors that most runs need at most; memory that is not written to is not taken
+ROOM = 160  # vectors that most runs need at most; memory that is not written to is not taken
+MORE = 40  # vectors that room is made for where that is not enough
 EXHAUSTED = 1e-13  # what is new in a vector, as a share of the largest eigenvalue, when it leads nowhere
 
 
@@ -152,7 +153,7 @@ class Basis:
     def add(self, row: Tensor) -> None:
         """Append a vector that is orthogonal to the others already."""
         if self.size == len(self.rows):
-            self.rows = torch.cat((self.rows, torch.empty_like(self.rows)))
+            self.rows = torch.cat((self.rows, torch.empty_like(self.rows[:MORE])))
         self.rows[self.size] = row
         self.size += 1
 
