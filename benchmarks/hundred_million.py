@@ -121,7 +121,9 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=100_000_000, help="edges that are drawn; a few are drawn twice")
     parser.add_argument("--quantities", nargs="+", default=list(CHEAP), choices=list(QUANTITIES))
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--folder", type=Path, default=Path("hundred"), help="for the graph and the files, removed later")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("hundred"), help="for the graph and the files, removed later"
+    )
     parser.add_argument("--limit", type=float, default=7200, help="seconds for one quantity")
     parser.add_argument("--out", help="file for the numbers (default results/benchmarks/hundred-million-DEVICE.json)")
     parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

@@ -27,12 +27,12 @@ DENSE_NODES = 512  # components up to this size are solved as dense batches
 class Block:
     """B components of n nodes each. Edges are given by their place in ``graph.pairs`` and by local node numbers.
 
-    ``nodes [B, n]``; for each of the block's edges: ``edges`` (place), ``member`` (which component, < B),
+    ``nodes [B, n]``; for each of the block's edges: ``edges`` (place, int32 where that is enough), ``member`` (which component, < B),
     ``low`` and ``high`` (local endpoints, < n), ``weight``.
     """
 
     nodes: Integers
-    edges: Integers
+    edges: npt.NDArray[np.signedinteger[Any]]
     member: Integers
     low: Integers
     high: Integers
@@ -133,7 +133,9 @@ class Block:
         whole = np.int32 if 2 * edges + n < INT32_LIMIT else np.int64
         number = np.arange(edges, dtype=whole)
         shape = (n, n)
-        if ((self.low[1:] > self.low[:-1]) | ((self.low[1:] == self.low[:-1]) & (self.high[1:] > self.high[:-1]))).all():
+        if (
+            (self.low[1:] > self.low[:-1]) | ((self.low[1:] == self.low[:-1]) & (self.high[1:] > self.high[:-1]))
+        ).all():
             starts = np.concatenate(([0], np.cumsum(np.bincount(self.low, minlength=n))))
             return sp.csr_matrix((number, self.high.astype(whole), starts.astype(whole)), shape=shape)
         upper = sp.coo_matrix((number, (np.minimum(self.low, self.high), np.maximum(self.low, self.high))), shape)
@@ -175,7 +177,8 @@ def blocks(graph: Graph, least: int = 2) -> Iterator[Block]:
     local[node_order] = np.arange(len(node_order)) - starts[rank[labels[node_order]]]
     ranks = rank[labels]  # of the nodes
     edge_starts = np.concatenate(([0], np.cumsum(np.bincount(ranks[low], minlength=len(by_size)))))
-    edge_order = np.argsort(ranks.astype(np.int32 if len(by_size) < INT32_LIMIT else np.int64)[low], kind="stable")
+    narrow = np.int32 if max(graph.num_nodes, graph.num_edges) < INT32_LIMIT else np.int64
+    edge_order = np.argsort(ranks.astype(narrow)[low], kind="stable").astype(narrow)
 
     first = int(np.searchsorted(sizes[by_size], max(least, 2)))
     while first < len(by_size):

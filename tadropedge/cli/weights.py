@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -99,6 +100,7 @@ def weights_command(
     check_count("desired_clusters", desired_clusters)
     check_component(component, component_of)
 
+    from tadropedge.graph import without_arcs
     from tadropedge.publish.label import run_label
     from tadropedge.score_report.part import Part
     from tadropedge.score_report.terminal import page
@@ -120,7 +122,8 @@ def weights_command(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
             whole=needs_more(score, given), coloured=figures and not explain,
         )  # fmt: skip
-        name, read = found.name, found.graph
+        name, read = found.name, without_arcs(found.graph)
+        found = replace(found, graph=read)
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)
         if explain:
             _explain(read, score, settings, place, as_json)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.graph import PIECE, Graph
+from tadropedge.graph import PIECE, Components, Graph
 from tadropedge.scores.solve import Scored
 
 Integers = npt.NDArray[np.int64]
@@ -114,6 +114,9 @@ class Part:
             None if graph.weight is None else graph.weight[edges],
             node_ids=tuple(called[node] for node in self.nodes.tolist()),
         )
+        if self.rank is not None:  # known, so that nobody looks for it again
+            sizes = torch.tensor([len(self.nodes)])
+            inside.__dict__["components"] = Components(torch.zeros(len(self.nodes), dtype=torch.int64), sizes)
         every = len(edges) == graph.num_edges  # what is left out are nodes without edges
         own = int(graph.components.labels[int(self.nodes[0])])
         largest = own == int(graph.components.sizes.argmax())

@@ -125,7 +125,9 @@ def _distribution(scores: Tensor, gamma: float) -> dict[str, Any]:
         "gamma": gamma,
         "critical_edges": int((values >= gamma).sum()),
         "sum": float(values.sum()),
-        "quantiles": {f"{share:g}": float(at) for share, at in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)},
+        "quantiles": {
+            f"{share:g}": float(at) for share, at in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)
+        },
         "zeros": float((values == 0).mean()),
         "ties": float(copies[copies > 1].sum() / len(values)),
         "distinct": len(unique),
