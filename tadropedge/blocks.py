@@ -27,8 +27,8 @@ DENSE_NODES = 512  # components up to this size are solved as dense batches
 class Block:
     """B components of n nodes each. Edges are given by their place in ``graph.pairs`` and by local node numbers.
 
-    ``nodes [B, n]``; for each of the block's edges: ``edges`` (place, int32 where that is enough), ``member`` (which component, < B),
-    ``low`` and ``high`` (local endpoints, < n), ``weight``.
+    ``nodes [B, n]``; for each of the block's edges: ``edges`` (place, int32 where that is enough), ``member`` (which
+    component, < B), ``low`` and ``high`` (local endpoints, < n), ``weight``.
     """
 
     nodes: Integers

@@ -377,10 +377,8 @@ def _are_sorted(low: Tensor, high: Tensor, num_nodes: int) -> bool:
     """Whether ``low < high`` everywhere and the pairs increase; on a CPU piece by piece, which takes no memory."""
     step = PIECE if low.device.type == "cpu" else max(len(low), 1)
     for first in range(0, len(low), step):
-        some, other = (
-            low[first : first + step + 1],
-            high[first : first + step + 1],
-        )  # one that the next piece begins with
+        piece = slice(first, first + step + 1)  # with the one that the next piece begins with
+        some, other = low[piece], high[piece]
         key = some * num_nodes + other
         if not bool((some < other).all() and (key.diff() > 0).all()):
             return False
@@ -404,22 +402,18 @@ def _distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
     >>> _distinct(torch.tensor([7, -1, 3, 7]))
     (tensor([3, 7]), tensor([ 1, -1,  0,  1]))
     """
-    if keys.device.type != "cpu":
+    if keys.device.type != "cpu" or len(keys) < PIECE:
         found, place = torch.unique(keys, return_inverse=True)
-        loops = int(bool(len(found)) and bool(found[0] < 0))
-        return found[loops:], place - loops
-    order = np.argsort(keys.numpy())  # of NumPy's sorts the one that vector units speed up
-    ascending = keys.numpy()[order]
-    new = np.ones(len(order), dtype=bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    loops = int(bool(len(order)) and bool(ascending[0] < 0))
-    rank = np.cumsum(new, dtype=np.int64)
-    rank -= 1 + loops
+        loops = int(len(found) > 0 and int(found[0]) < 0)
+        return (found[1:], place - 1) if loops else (found, place)
+    ascending, order = keys.sort()
+    new = torch.ones(len(order), dtype=torch.bool)
+    torch.ne(ascending[1:], ascending[:-1], out=new[1:])
+    loops = int(len(order) > 0 and int(ascending[0]) < 0)
     found = ascending[new][loops:]
-    del ascending, new
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = rank
-    return torch.from_numpy(found), torch.from_numpy(place)
+    del ascending
+    rank = new.cumsum(0).sub_(1 + loops)
+    return found, torch.empty_like(rank).index_copy_(0, order, rank)
 
 
 def _arcs(edge_index: Any) -> Tensor:
