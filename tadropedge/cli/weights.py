@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,7 +99,6 @@ def weights_command(
     check_count("desired_clusters", desired_clusters)
     check_component(component, component_of)
 
-    from tadropedge.graph import without_arcs
     from tadropedge.publish.label import run_label
     from tadropedge.score_report.part import Part
     from tadropedge.score_report.terminal import page
@@ -121,9 +119,8 @@ def weights_command(
         found = read_source(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
             whole=needs_more(score, given), coloured=figures and not explain,
-        )  # fmt: skip
-        name, read = found.name, without_arcs(found.graph)
-        found = replace(found, graph=read)
+        ).without_arcs()  # fmt: skip
+        name, read = found.name, found.graph
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)
         if explain:
             _explain(read, score, settings, place, as_json)
