@@ -198,7 +198,7 @@ print((peak() - before) / graph.num_edges)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts memory as Linux does")
 @pytest.mark.parametrize(("score", "most"), [("degree", 100), ("jaccard", 180)])
 def test_an_edge_takes_few_bytes_from_the_file_to_its_score(tmp_path, score, most):
-    """Pairs and arcs take 24 of them; before there was work in pieces, it were about twice as many as allowed here."""
+    """Pairs and arcs take 24 of them, and a score 8."""
     random, path = np.random.default_rng(0), tmp_path / "graph.npz"
     np.savez(path, edges=random.integers(0, 200_000, size=(2_000_000, 2), dtype=np.int32))
     # Without this, what is freed may stay with the process, more or less of it.
