@@ -6,7 +6,6 @@ entry that is damaged is computed again and overwritten.
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge.atomic import write_atomic
+from tadropedge.atomic import atomic
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.fingerprint import fingerprint
 
@@ -40,9 +39,8 @@ def cached(directory: str | Path | None, key: Mapping[str, object], compute: Cal
     arrays = _read(path)
     if arrays is None:
         arrays = compute()
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, checksum=_checksum(arrays), **arrays)
-        write_atomic(path, buffer.getvalue())
+        with atomic(path) as stream:
+            np.savez(stream, allow_pickle=False, checksum=_checksum(arrays), **arrays)
     return arrays
 
 

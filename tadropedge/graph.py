@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # SciPy, too, takes a while to import: it is where a matrix i
 
 MOST_NODES = 3_037_000_499  # the square of a larger number of nodes does not fit 64 bits
 NODE_BYTES = 24  # the least that a node takes: its places in the pattern, its component
+PIECE = 1 << 22  # edges that are looked at together, so that what is computed of them does not count
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,7 @@ class Graph:
         if pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.dtype != torch.int64:
             raise TadropedgeError(f"pairs must be int64 [2, M], got {pairs.dtype} of shape {list(pairs.shape)}")
         low, high = pairs
-        key = low * self.num_nodes + high
-        if not bool((low < high).all() and (key.diff() > 0).all()):
+        if not _are_sorted(low, high, self.num_nodes):
             raise TadropedgeError("pairs must be sorted, with pairs[0] < pairs[1]; use Graph.from_edge_index")
         if pairs.numel() and (int(low.min()) < 0 or int(high.max()) >= self.num_nodes):
             raise TadropedgeError(f"pairs hold node ids from 0 to num_nodes - 1 = {self.num_nodes - 1}, got others")
@@ -150,14 +150,15 @@ class Graph:
         arcs = _arcs(edge_index)
         num_nodes = _num_nodes(arcs, num_nodes)
         weight = None if edge_weight is None else _weights(edge_weight, arcs)
-        low, high = arcs.amin(0), arcs.amax(0)
-        simple = low < high
-        keys, inverse = torch.unique(low[simple] * num_nodes + high[simple], return_inverse=True)
-        pairs = torch.stack((keys.div(num_nodes, rounding_mode="floor"), keys.remainder(num_nodes)))
-        arc_pair = torch.full_like(low, -1)
-        arc_pair[simple] = inverse
+        keys, arc_pair = _distinct(_keys(arcs, num_nodes))
+        del arcs
+        pairs = torch.empty((2, keys.shape[0]), dtype=torch.int64, device=keys.device)
+        torch.div(keys, num_nodes, rounding_mode="floor", out=pairs[0])
+        torch.remainder(keys, num_nodes, out=pairs[1])
         if weight is not None:
-            weight = _mean_weight(weight[simple], inverse, keys.shape[0])
+            simple = arc_pair >= 0
+            weight = _mean_weight(weight[simple], arc_pair[simple], keys.shape[0])
+        del keys
         return cls(pairs, num_nodes, weight, arc_pair)
 
     @classmethod
@@ -252,9 +253,15 @@ class Graph:
         >>> components.labels.tolist(), components.sizes.tolist()
         ([0, 0, 1, 2, 2, 3], [2, 1, 2, 1])
         """
+        from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import connected_components
 
-        count, labels = connected_components(self.adjacency(), directed=False)
+        # One triangle of the matrix, as the pairs stand: the search looks at its transpose, too.
+        low, high = self.pairs.cpu().numpy()
+        starts = np.concatenate(([0], np.cumsum(np.bincount(low, minlength=self.num_nodes))))
+        shape = (self.num_nodes, self.num_nodes)
+        upper = csr_matrix((np.ones(self.num_edges), high, starts), shape=shape)
+        count, labels = connected_components(upper, directed=False)
         sizes = np.bincount(labels, minlength=count)
         return Components(
             torch.from_numpy(labels.astype(np.int64)).to(self.device), torch.from_numpy(sizes).to(self.device)
@@ -331,6 +338,15 @@ def graph_of(held: Held, file: str, *, num_nodes: int | None = None, weighted: b
     return graph if ids is None else replace(graph, node_ids=ids)
 
 
+def without_arcs(graph: Graph) -> Graph:
+    """The same graph without the arcs that it was made of, 8 bytes each, for those who ask for pairs alone.
+
+    >>> without_arcs(Graph.from_edge_index([[0, 1], [1, 0]])).arc_pair.tolist()
+    []
+    """
+    return replace(graph, arc_pair=torch.empty(0, dtype=torch.int64, device=graph.device))
+
+
 def check_graph(graph: object) -> Graph:
     """Return ``graph`` if it is a :class:`Graph` with edges, or say how to build one."""
     if not isinstance(graph, Graph):
@@ -343,15 +359,77 @@ def check_graph(graph: object) -> Graph:
     return graph
 
 
+def at_both_ends(graph: Graph, values: Tensor) -> Tensor:
+    """The sum ``[M]`` of ``values [N]`` at the two ends of every edge.
+
+    >>> at_both_ends(Graph.from_edge_index([[0, 1], [1, 2]]), torch.tensor([1, 10, 100])).tolist()
+    [11, 110]
+    """
+    low, high = graph.pairs
+    total = values.index_select(0, low)
+    for first in range(0, len(low), PIECE):
+        some = slice(first, first + PIECE)
+        total[some] += values.index_select(0, high[some])
+    return total
+
+
+def _are_sorted(low: Tensor, high: Tensor, num_nodes: int) -> bool:
+    """Whether ``low < high`` everywhere and the pairs increase; on a CPU piece by piece, which takes no memory."""
+    step = PIECE if low.device.type == "cpu" else max(len(low), 1)
+    for first in range(0, len(low), step):
+        piece = slice(first, first + step + 1)  # with the one that the next piece begins with
+        some, other = low[piece], high[piece]
+        key = some * num_nodes + other
+        if not bool((some < other).all() and (key.diff() > 0).all()):
+            return False
+    return True
+
+
+def _keys(arcs: Tensor, num_nodes: int) -> Tensor:
+    """The number ``low · N + high`` of each arc, int64 ``[A]``, −1 for self-loops."""
+    keys = torch.empty(arcs.shape[1], dtype=torch.int64, device=arcs.device)
+    step = PIECE if arcs.device.type == "cpu" else max(len(keys), 1)
+    for first in range(0, len(keys), step):
+        some = arcs[:, first : first + step].to(torch.int64)
+        low, high = torch.minimum(some[0], some[1]), torch.maximum(some[0], some[1])
+        keys[first : first + step] = torch.where(low < high, low * num_nodes + high, -1)
+    return keys
+
+
+def _distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct keys that are not −1, in order, and the place of each key among them, −1 for −1.
+
+    >>> _distinct(torch.tensor([7, -1, 3, 7]))
+    (tensor([3, 7]), tensor([ 1, -1,  0,  1]))
+    """
+    if keys.device.type != "cpu" or len(keys) < PIECE:
+        found, place = torch.unique(keys, return_inverse=True)
+        loops = int(len(found) > 0 and int(found[0]) < 0)
+        return (found[1:], place - 1) if loops else (found, place)
+    ascending, order = keys.sort()
+    new = torch.ones(len(order), dtype=torch.bool)
+    torch.ne(ascending[1:], ascending[:-1], out=new[1:])
+    loops = int(len(order) > 0 and int(ascending[0]) < 0)
+    found = ascending[new][loops:]
+    del ascending
+    rank = new.cumsum(0).sub_(1 + loops)
+    return found, torch.empty_like(rank).index_copy_(0, order, rank)
+
+
 def _arcs(edge_index: Any) -> Tensor:
-    """Check ``edge_index`` and return it as int64 ``[2, A]``."""
-    arcs = check_array("edge_index", edge_index)
+    """Check ``edge_index`` and return it as whole numbers ``[2, A]``; arrays of the usual types are not copied."""
+    plain = type(edge_index) in (np.ndarray, np.memmap) and edge_index.dtype in (np.int32, np.int64)
+    if plain and edge_index.flags.writeable and min(edge_index.strides, default=0) >= 0:
+        arcs = torch.from_numpy(edge_index)
+    else:
+        arcs = check_array("edge_index", edge_index)
     if arcs.dim() != 2 or arcs.shape[0] != 2:
         raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
     integral = not (arcs.is_floating_point() or arcs.dtype == torch.bool)
     if not integral and arcs.numel():  # an empty list has no integers to show its type
         raise TadropedgeError(f"edge_index must hold whole numbers, got dtype {arcs.dtype}")
-    return arcs.detach().to(torch.int64)
+    arcs = arcs.detach()
+    return arcs if arcs.dtype == torch.int32 else arcs.to(torch.int64)
 
 
 def _num_nodes(arcs: Tensor, wanted: int | None) -> int:

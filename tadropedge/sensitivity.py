@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError
-from tadropedge.graph import Graph
+from tadropedge.graph import Graph, at_both_ends
 
 SENSITIVITY = 0.9  # the share c that is left where the user does not say
 HALVINGS = 60  # more than a number in [0, 1] has bits
@@ -36,7 +36,7 @@ def drop_rates(degrees: Tensor, sensitivity: float) -> Tensor:
 
 def dropped(graph: Graph, sensitivity: float, cap: float) -> Tensor:
     """The drop probability of each edge, float64 ``[M]``: the mean of its two arcs', each at most ``cap``."""
-    return _rates(graph, sensitivity).clamp_max(cap).mean(dim=0)
+    return at_both_ends(graph, _node_rates(graph, sensitivity).clamp_max_(cap)).div_(2)
 
 
 def dropped_at(graph: Graph, sensitivity: float, keep_ratio: float) -> Tensor:
@@ -61,8 +61,12 @@ def dropped_at(graph: Graph, sensitivity: float, keep_ratio: float) -> Tensor:
 
 def _rates(graph: Graph, sensitivity: float) -> Tensor:
     """The uncapped drop probability of each arc, ``[2, M]``: that of the node which it leads into."""
+    return _node_rates(graph, sensitivity)[graph.pairs]
+
+
+def _node_rates(graph: Graph, sensitivity: float) -> Tensor:
+    """The uncapped drop probability of the arcs into each node, ``[N]``."""
     # Each degree once, and on the CPU: powers may differ in their last bit elsewhere.
     degrees = torch.bincount(graph.pairs.flatten().cpu(), minlength=graph.num_nodes)
     different, place = degrees.unique(return_inverse=True)
-    rates = drop_rates(different.clamp_min(1), sensitivity)[place].to(graph.device)
-    return rates[graph.pairs]
+    return drop_rates(different.clamp_min(1), sensitivity)[place].to(graph.device)

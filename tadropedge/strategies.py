@@ -10,12 +10,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tadropedge.checks import ask, check_flag, check_function, check_number, check_numbers, check_probability, is_plain
 from tadropedge.errors import TadropedgeError, lookup, show
-from tadropedge.graph import Graph
+from tadropedge.graph import PIECE, Graph
 from tadropedge.registry import STRATEGIES
 from tadropedge.sensitivity import SENSITIVITY, dropped, dropped_at
 
@@ -48,13 +49,23 @@ def division(weights: Tensor, gamma: Tensor) -> Tensor:
     """Division normalisation: 1 − γ / (γ + ω)."""
     if not bool((gamma > 0).all()):
         raise TadropedgeError(f"division needs a positive gamma, got {float(gamma.min()):g}")
-    return weights / (gamma + weights)
+    total = gamma + weights
+    return torch.div(weights, total, out=total)
 
 
 def cdf(weights: Tensor) -> Tensor:
     """CDF normalisation: f(ω), the share of edges whose weight is at most ω."""
-    ascending = weights.sort().values
-    return torch.searchsorted(ascending, weights, right=True).to(weights.dtype) / weights.shape[0]
+    rank = torch.searchsorted(rising(weights), weights, right=True)
+    return rank.to(weights.dtype).div_(weights.shape[0])
+
+
+def rising(weights: Tensor) -> Tensor:
+    """The weights in increasing order: without the places that torch would find, and on a CPU many times faster.
+
+    >>> rising(torch.tensor([3.0, 1.0, 2.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return torch.from_numpy(np.sort(weights.numpy())) if weights.device.type == "cpu" else weights.sort().values
 
 
 def proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
@@ -72,21 +83,32 @@ def proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
     largest = float(weights.max())
     scaled = weights.to(torch.float64).cpu() / (largest if largest > 0 else 1.0)
     budget = keep_ratio.to(dtype=torch.float64, device="cpu") * len(scaled)  # expected number of kept edges
-    falling = scaled.sort(descending=True).values
-    positive = falling[falling > 0]
+    ascending = rising(scaled)
+    ascending = ascending[int(torch.searchsorted(ascending, 0.0, right=True)) :]  # the positive ones
+    count = len(ascending)
     # With c = 1 / (the k-th largest), this many edges are kept; it grows with k.
-    after = positive.flip(0).cumsum(0).flip(0)  # the sum of the k-th largest and all smaller ones
-    reached = torch.arange(len(positive), dtype=torch.float64) + after / positive
-    reached = reached.cummax(0).values  # rounding must not disorder it
-    certain = torch.searchsorted(reached, budget.contiguous())  # edges whose probability is 1
-    rest = torch.cat((after, after.new_full((1,), torch.inf)))[certain]
-    left, rest = (budget - certain).clamp_min(0.0).to(weights.device), rest.to(weights.device)
-    share = ((budget - len(positive)) / max(1, len(scaled) - len(positive))).clamp(0.0, 1.0).to(weights.device)
-    least = torch.cat((positive, positive.new_zeros(1)))[(certain - 1).clamp_min(0)]
-    surely = torch.where(certain > 0, least, torch.inf).to(weights.device)
+    after = ascending.cumsum(0)  # the sum of the k-th largest and all smaller ones
+    reached = after / ascending
+    reached += torch.arange(count - 1, -1, -1, dtype=torch.float64)
+    falling = torch.from_numpy(np.maximum.accumulate(reached.numpy()[::-1]))  # rounding must not disorder it
+    certain = torch.searchsorted(falling, budget.contiguous())  # edges whose probability is 1
+    del reached, falling
+    rest = _nth_last(after, certain, torch.inf).to(weights.device)
+    surely = torch.where(certain > 0, _nth_last(ascending, certain - 1, 0.0), torch.inf).to(weights.device)
+    del after, ascending
+    left = (budget - certain).clamp_min(0.0).to(weights.device)
+    share = ((budget - count) / max(1, len(scaled) - count)).clamp(0.0, 1.0).to(weights.device)
     scaled = scaled.to(weights.device)
-    likely = torch.where(scaled >= surely, 1.0, (left * (scaled / rest)).clamp_max(1.0))
+    likely = (scaled / rest).mul_(left).clamp_max_(1.0).masked_fill_(scaled >= surely, 1.0)
     return torch.where(scaled > 0, likely, share)
+
+
+def _nth_last(values: Tensor, places: Tensor, beyond: float) -> Tensor:
+    """The values at ``places`` counted from the end, from 0 on; ``beyond`` where there are not so many."""
+    if not len(values):
+        return torch.full(places.shape, beyond, dtype=values.dtype)
+    inside = (len(values) - 1 - places).clamp(0, len(values) - 1)
+    return torch.where(places < len(values), values[inside], beyond)
 
 
 def inverse_proportional(weights: Tensor, keep_ratio: Tensor) -> Tensor:
@@ -170,7 +192,7 @@ def keep_probabilities(
         p = _solve_ratio(ratio, score.mean(dim=-1), strategy)
     if p.dim() and score.dim() == 2 and len(p) != len(score):
         raise TadropedgeError(f"there are {len(p)} values of keep_prob or keep_ratio, but {len(score)} of gamma")
-    return p[..., None] + (1 - p[..., None]) * score
+    return ((1 - p[..., None]) * score).add_(p[..., None])
 
 
 def _by_degree(
@@ -271,14 +293,17 @@ def auto_gamma(weights: Tensor) -> float:
     >>> auto_gamma(torch.tensor([0.0, 0.125, 0.25, 0.375, 0.5, 20.0, 50.0]))
     20.0
     """
-    ascending = check_weights(weights).sort().values
+    ascending = rising(check_weights(weights))
     least, most = ascending[0], ascending[-1]
     if bool(least == most):
         return float(torch.nextafter(most, torch.full_like(most, torch.inf)))
-    rank = torch.arange(1, len(ascending) + 1, dtype=torch.float64, device=ascending.device) / len(ascending)
-    rise = (ascending - least) / (most - least)
-    knee = ascending[int(torch.argmax(rank - rise))]
-    return float(ascending[ascending > knee][0]) if bool(knee < most) else float(most)
+    below = torch.arange(1, len(ascending) + 1, dtype=torch.float64, device=ascending.device).div_(len(ascending))
+    for first in range(0, len(ascending), PIECE):
+        some = slice(first, first + PIECE)
+        below[some] -= (ascending[some] - least) / (most - least)
+    knee = ascending[int(torch.argmax(below))]
+    above = int(torch.searchsorted(ascending, knee, right=True))
+    return float(ascending[above]) if bool(knee < most) else float(most)
 
 
 def check_weights(weights: Tensor | Sequence[float]) -> Tensor:

@@ -45,16 +45,20 @@ def by_rows(graph: Graph) -> npt.NDArray[np.int64]:
     low, high = graph.pairs.numpy()
     higher = np.bincount(low, minlength=nodes)
     degrees = (higher + np.bincount(high, minlength=nodes)).astype(whole)
-    tail = np.where(degrees[low] <= degrees[high], low, high).astype(whole)
-    head = (low + high).astype(whole) - tail
+    tail, head = np.empty(edges, dtype=whole), np.empty(edges, dtype=whole)
+    for first in range(0, edges, MOST):
+        some = slice(first, first + MOST)
+        forth = degrees[low[some]] <= degrees[high[some]]
+        tail[some], head[some] = np.where(forth, low[some], high[some]), np.where(forth, high[some], low[some])
     # One pass sorts the edges by their tails, and by their heads too, because the pairs are sorted.
     leaving = coo_matrix((np.arange(edges, dtype=whole), (tail, head)), shape=(nodes, nodes)).tocsr()
+    del tail, head
     starts = np.concatenate(([0], np.cumsum(higher))).astype(whole)
     number = csr_matrix((np.arange(1, edges + 1, dtype=whole), high.astype(whole), starts), shape=(nodes, nodes))
     number.has_sorted_indices = number.has_canonical_format = True
     later = np.repeat(leaving.indptr[1:], np.diff(leaving.indptr)) - np.arange(1, edges + 1, dtype=whole)
     before = np.concatenate(([0], np.cumsum(later, dtype=np.int64)))
-    here, closing = np.zeros(edges, dtype=np.int64), np.zeros(edges + 1, dtype=np.int64)
+    here, counts = np.zeros(edges, dtype=np.int64), np.zeros(edges, dtype=np.int64)
     for begin, end in chunks(before, min(MOST, max(FEWEST, edges // 2))):
         count = later[begin:end]
         one = np.repeat(np.arange(begin, end, dtype=whole), count)
@@ -62,10 +66,13 @@ def by_rows(graph: Graph) -> npt.NDArray[np.int64]:
         other += np.arange(len(other), dtype=whole)
         found = np.asarray(number[np.repeat(leaving.indices[begin:end], count), leaving.indices[other]]).ravel()
         closed = np.flatnonzero(found)
-        here += np.bincount(one[closed], minlength=edges) + np.bincount(other[closed], minlength=edges)
-        closing += np.bincount(found[closed], minlength=edges + 1)
-    counts = closing[1:]
-    counts[leaving.data] += here
+        one, other = one[closed] - begin, other[closed] - begin  # edges of the same nodes: a short range
+        reach = max(int(other.max()) + 1 if len(other) else 0, end - begin)
+        here[begin : begin + reach] += np.bincount(one, minlength=reach) + np.bincount(other, minlength=reach)
+        np.add.at(counts, found[closed] - 1, 1)
+    for first in range(0, edges, MOST):
+        some = slice(first, first + MOST)
+        counts[leaving.data[some]] += here[some]
     return counts
 
 

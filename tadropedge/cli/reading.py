@@ -41,6 +41,12 @@ class Source:
         """What the classes are called, where the file has words for them."""
         return None if self.contents is None else self.contents.class_names
 
+    def without_arcs(self) -> Source:
+        """The same for those who ask for pairs alone."""
+        from tadropedge.graph import without_arcs
+
+        return replace(self, graph=without_arcs(self.graph))
+
     @property
     def known(self) -> dict[str, Any]:
         """What scores may ask for: ``features``, ``column``, and the number of ``classes``."""

@@ -120,7 +120,7 @@ def weights_command(
         found = read_source(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
             whole=needs_more(score, given), coloured=figures and not explain,
-        )  # fmt: skip
+        ).without_arcs()  # fmt: skip
         name, read = found.name, found.graph
         settings = score_settings(score, given, {"seed": seed, **found.known}, name)
         if explain:

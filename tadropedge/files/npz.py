@@ -7,11 +7,12 @@ The graph is ``edge_index [2, A]``, ``edges [A, 2]``, a CSR matrix as ``adj_data
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 Array = npt.NDArray[Any]
+
+ARCS = {"edge_index", "edges"}
+MAPPED = 2**24  # bytes from which an array is mapped instead of read
+PART = 2**22  # bytes that are read together
+LOCAL_HEADER = 30  # bytes before the name of a member of an archive; the last four are the lengths of what follows
+ENCRYPTED = 1
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 ARC_ARRAYS = {"edge_index", "edges", "num_nodes", "edge_weight"}
@@ -168,25 +175,55 @@ def summed(matrix: sp.csr_matrix) -> sp.csr_matrix:
 def read_arrays(path: Path, wanted: set[str]) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
     """Those arrays of an ``.npz`` file that are ``wanted``, and the names of all that it holds.
 
-    Nothing is unpickled, and nothing is made room for that the file does not hold.
+    Nothing is unpickled, and nothing is made room for that the file does not hold. Large arrays of arcs that are
+    not packed (``np.savez``, not ``np.savez_compressed``) are mapped into memory: a graph is made of them piece by
+    piece, after which nobody holds them. What is written to them does not reach the file.
     """
     with readable(path, "an .npz file of plain arrays"), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         chosen = {name: member for name, member in members.items() if name in wanted}
-        check_room(sum(member.file_size for member in chosen.values()), f"{path.name}, unpacked,")
+        mapped = {name for name, member in chosen.items() if name in ARCS and _can_be_mapped(member)}
+        unpacked = sum(member.file_size for name, member in chosen.items() if name not in mapped)
+        check_room(unpacked, f"{path.name}, unpacked,")
         arrays = {}
         for name, member in chosen.items():
             with archive.open(member) as content:
                 _check_header(content, member.file_size, f"{path.name}: {name}")
+            if name in mapped:
+                arrays[name] = _mapped(path, stream, archive, member)
+                continue
             with archive.open(member) as content:
                 arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
     return arrays, sorted(members)
 
 
+def _can_be_mapped(member: zipfile.ZipInfo) -> bool:
+    plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & ENCRYPTED
+    return plain and member.file_size >= MAPPED
+
+
+def _mapped(path: Path, stream: BinaryIO, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    """An array that is stored as it is, in its place in the file; its checksum is looked at first."""
+    with archive.open(member) as content:
+        shape, fortran, dtype = _header(content)
+        within = content.tell()
+        while content.read(PART):  # to the end, where a wrong checksum raises
+            pass
+    stream.seek(member.header_offset)
+    name_length, extra_length = struct.unpack("<HH", stream.read(LOCAL_HEADER)[-4:])
+    offset = member.header_offset + LOCAL_HEADER + name_length + extra_length + within
+    return np.memmap(path, dtype=dtype, mode="c", offset=offset, shape=shape, order="F" if fortran else "C")
+
+
+def _header(content: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of the array that begins here."""
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    return read[np.lib.format.read_magic(content)](content)
+
+
 def _check_header(content: Any, size: int, where: str) -> None:
     """Check that an array has a plain type, and no more entries than there are bytes for."""
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    shape, _, dtype = read[np.lib.format.read_magic(content)](content)
+    shape, _, dtype = _header(content)
     if dtype.hasobject:
         raise TadropedgeError(f"{where} holds Python objects, which are not unpickled: expected plain numbers")
     if dtype.kind not in "biufcSU" or not dtype.itemsize or any(length < 0 for length in shape):

@@ -43,11 +43,14 @@ def csv_bytes(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> bytes
     return csv_lines([columns, *rows])
 
 
-def csv_lines(rows: Iterable[Iterable[object]], quoted: bool = False) -> bytes:
-    """Lines of a csv file; ``quoted`` puts all words in quotation marks, so that every name comes back as it was."""
+def csv_lines(rows: Iterable[Iterable[object]], quoted: bool = False, numbers: bool = False) -> bytes:
+    """Lines of a csv file; ``quoted`` puts all words in quotation marks, so that every name comes back as it was.
+
+    ``numbers`` says that there are no words, so that no cell is looked at.
+    """
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL, lineterminator="\n")
-    writer.writerows(map(inert, row) for row in rows)
+    writer.writerows(rows if numbers else (map(inert, row) for row in rows))
     return text.getvalue().encode(errors="backslashreplace")  # a lone surrogate has no bytes
 
 

@@ -6,7 +6,7 @@ holds something together. So one component is looked at, and a line says how man
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.graph import Graph
+from tadropedge.graph import PIECE, Components, Graph
 from tadropedge.scores.solve import Scored
 
 Integers = npt.NDArray[np.int64]
@@ -99,22 +99,31 @@ class Part:
 
     def _restricted(self, scored: Scored) -> Scored:
         graph = scored.graph
-        called: tuple[Hashable, ...] = tuple(range(graph.num_nodes)) if graph.node_ids is None else graph.node_ids
-        place = np.zeros(graph.num_nodes, dtype=np.int64)
-        place[self.nodes] = np.arange(len(self.nodes))
+        called: Sequence[Hashable] = range(graph.num_nodes) if graph.node_ids is None else graph.node_ids
+        place = torch.zeros(graph.num_nodes, dtype=torch.int64)
+        place[torch.from_numpy(self.nodes)] = torch.arange(len(self.nodes))
         edges = torch.from_numpy(self.edges)
+        pairs = torch.empty((2, len(edges)), dtype=torch.int64)
+        for end, ends in enumerate(graph.pairs):
+            for first in range(0, len(edges), PIECE):
+                some = slice(first, first + PIECE)
+                pairs[end, some] = place[ends[edges[some]]]
         inside = Graph(
-            torch.from_numpy(place)[graph.pairs[:, edges]],
+            pairs,
             len(self.nodes),
             None if graph.weight is None else graph.weight[edges],
             node_ids=tuple(called[node] for node in self.nodes.tolist()),
         )
+        if self.rank is not None:  # known, so that nobody looks for it again
+            sizes = torch.tensor([len(self.nodes)])
+            inside.__dict__["components"] = Components(torch.zeros(len(self.nodes), dtype=torch.int64), sizes)
+        every = len(edges) == graph.num_edges  # what is left out are nodes without edges
         own = int(graph.components.labels[int(self.nodes[0])])
         largest = own == int(graph.components.sizes.argmax())
         return replace(
             scored,
             graph=inside,
-            values=scored.values[edges],
+            values=scored.values if every else scored.values[edges],
             modes=scored.modes[[own]],
             widened=scored.widened[[own]],
             eigenvalues=scored.eigenvalues if largest else np.empty(0),

@@ -125,7 +125,9 @@ def _distribution(scores: Tensor, gamma: float) -> dict[str, Any]:
         "gamma": gamma,
         "critical_edges": int((values >= gamma).sum()),
         "sum": float(values.sum()),
-        "quantiles": {f"{share:g}": float(np.quantile(values, share)) for share in QUANTILES},
+        "quantiles": {
+            f"{share:g}": float(at) for share, at in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)
+        },
         "zeros": float((values == 0).mean()),
         "ties": float(copies[copies > 1].sum() / len(values)),
         "distinct": len(unique),
@@ -147,10 +149,21 @@ def _spectrum(scored: Scored, spoken: Scored) -> dict[str, Any]:
     }
 
 
+def _largest(values: Tensor, count: int) -> Tensor:
+    """The places of the largest values, falling; equal ones in their order.
+
+    >>> _largest(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    [1, 3, 2]
+    """
+    least = values.topk(min(count, len(values))).values[-1]
+    among = torch.cat(((values > least).nonzero().flatten(), (values == least).nonzero().flatten()[:count]))
+    return among[torch.argsort(values[among], descending=True, stable=True)[:count]]
+
+
 def most_critical(scored: Scored, shown: int = SHOWN) -> list[dict[str, Any]]:
     """The edges of largest score, by the user's own names."""
     called = names(scored.graph)
-    order = torch.argsort(scored.values, descending=True, stable=True)[:shown]
+    order = _largest(scored.values, shown)
     ends, values = scored.graph.pairs[:, order].tolist(), scored.values[order].tolist()
     return [
         {"source": called[low], "target": called[high], "weight": value}

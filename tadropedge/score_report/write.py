@@ -137,14 +137,16 @@ def write_csv(path: Path, scored: Scored, keep: Mapping[str, Tensor]) -> Path:
     """
     component = torch.from_numpy(ranks(scored.graph))[scored.graph.pairs[0]]
     called, columns = names(scored.graph), [scored.values, *keep.values(), component]
+    numbers = not any(isinstance(name, str) for name in called)
     with atomic(path) as stream:
         head = ("source", "target", "weight", *(f"keep_{name}" for name in keep), "component")
         stream.write(csv_lines([head], quoted=True))
         for first in range(0, scored.graph.num_edges, LINES):
             some = slice(first, first + LINES)
-            ends = ([called[node] for node in end] for end in scored.graph.pairs[:, some].tolist())
-            numbers = (column[some].tolist() for column in columns)
-            stream.write(csv_lines(zip(*ends, *numbers, strict=True), quoted=True))
+            ends = scored.graph.pairs[:, some].tolist()
+            ends = ends if scored.graph.node_ids is None else [[called[node] for node in end] for end in ends]
+            cells = (column[some].tolist() for column in columns)
+            stream.write(csv_lines(zip(*ends, *cells, strict=True), quoted=True, numbers=numbers))
     return path
 
 

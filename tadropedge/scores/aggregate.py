@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tadropedge.blocks import Block, Floats
 from tadropedge.cache import Arrays
-from tadropedge.graph import Graph
+from tadropedge.graph import PIECE, Graph
 from tadropedge.progress import Show
 from tadropedge.scores.solve import InParts, Report, solve
 from tadropedge.spectrum import Subspaces
@@ -94,13 +94,21 @@ def aggregate_resistance(
 
 def modal_scores(modes: Subspaces) -> Floats:
     """ω of every edge of a block, in the order of ``modes.block.edges``, before ties are made equal."""
-    block = modes.block
+    values, floor = np.empty(len(modes.block.edges)), modes.floor
+    for first in range(0, len(values), PIECE):
+        some = slice(first, first + PIECE)
+        values[some] = _some_scores(modes, modes.block.some(some), floor)
+    return values
+
+
+def _some_scores(modes: Subspaces, block: Block, floor: Floats) -> Floats:
+    """The same of some edges of the block."""
     values = modes.local[block.member, block.low] + modes.local[block.member, block.high]
     twins = modes.kin[block.member, block.low] == modes.kin[block.member, block.high]
     values[twins & (values > 0)] = 2.0  # all that tells them apart is among the modes
     for column in range(modes.vectors.shape[2]):
         mode = modes.vectors[:, :, column]
         values += (mode[block.member, block.low] - mode[block.member, block.high]) ** 2
-    values[values <= modes.floor[block.member]] = 0.0
+    values[values <= floor[block.member]] = 0.0
     values[modes.counts[block.member] == block.size] = 2.0  # all modes: P = I
     return values

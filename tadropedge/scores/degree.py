@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.graph import Graph
+from tadropedge.graph import Graph, at_both_ends
 
 
 def degree(graph: Graph) -> Tensor:
@@ -24,7 +24,7 @@ def degree(graph: Graph) -> Tensor:
     >>> degree(graph).round(decimals=4).tolist()
     [1.0, 0.8333, 0.8333, 1.3333]
     """
-    return (1 / weighted_degrees(graph))[graph.pairs].sum(0)
+    return at_both_ends(graph, 1 / weighted_degrees(graph))
 
 
 def degrees(graph: Graph) -> Tensor:

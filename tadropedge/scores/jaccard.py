@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tadropedge.graph import Graph
+from tadropedge.graph import Graph, at_both_ends
 from tadropedge.scores.degree import degrees
 from tadropedge.triangles import triangles
 
@@ -34,8 +34,8 @@ def similarity(graph: Graph, shared: Tensor) -> Tensor:
 
     Quotients of whole numbers below 2²⁶ are equal exactly where the fractions are, so ties are ties on every device.
     """
-    union = degrees(graph)[graph.pairs].sum(0) - shared
-    return shared.to(torch.float64) / union.to(torch.float64)
+    union = at_both_ends(graph, degrees(graph)).sub_(shared)
+    return shared.to(torch.float64).div_(union)
 
 
 def common_neighbours(graph: Graph) -> Tensor:

@@ -20,7 +20,7 @@ from tadropedge.blocks import DENSE_NODES, Block, Flags, Floats, Integers
 from tadropedge.cache import Arrays, cached
 from tadropedge.checks import ask, check_device, check_function, check_path, check_progress, check_runs_on, is_plain
 from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, lookup, show
-from tadropedge.graph import Graph, check_graph
+from tadropedge.graph import PIECE, Graph, check_graph
 from tadropedge.memory import within_memory
 from tadropedge.progress import Progress, Show
 from tadropedge.registry import SCORES
@@ -272,15 +272,29 @@ def settled(scores: Floats) -> Floats:
 
     Scores that differ by rounding alone get one value, so that ranks do not depend on noise.
     """
-    known = ~np.isnan(scores)
-    scores = np.where(known, scores, scores[known].min() if known.any() else 0.0)
-    order = np.argsort(scores, kind="stable")
-    ascending = scores[order]
-    starts = np.concatenate(([True], np.diff(ascending) > SAME * ascending[1:]))
+    lowest = np.fmin.reduce(scores, initial=np.inf)
+    unknown = np.isnan(scores)
+    if unknown.any():
+        scores = np.where(unknown, lowest if np.isfinite(lowest) else 0.0, scores)
+    order = np.argsort(scores)  # equal scores get equal values, whichever comes first
+    tied, first, step = np.empty_like(scores), 0, PIECE
+    while first < len(order):  # some groups of near ties at a time
+        ascending = scores[order[first : first + step]]
+        starts = np.concatenate(([True], np.diff(ascending) > SAME * ascending[1:]))
+        last = first + len(ascending) == len(order)
+        whole = len(ascending) if last else int(np.flatnonzero(starts)[-1])  # the last group may go on
+        if whole == 0:
+            step *= 2
+            continue
+        tied[order[first : first + whole]] = _even(ascending[:whole], starts[:whole])
+        first, step = first + whole, PIECE
+    return tied
+
+
+def _even(ascending: Floats, starts: Flags) -> Floats:
+    """Scores in order with one value for each narrow group; groups begin where ``starts`` is true."""
     group = np.cumsum(starts) - 1
     least = ascending[starts]
     most = ascending[np.append(starts[1:], True)]
     narrow = most - least <= LONGEST_TIE * SAME * most  # a long chain of near neighbours is no tie
-    tied = np.empty_like(scores)
-    tied[order] = np.where(narrow[group], least[group], ascending)
-    return tied
+    return np.where(narrow[group], least[group], ascending)

@@ -21,7 +21,9 @@ MOST_STEPS = 20  # with L⁺, for each pair
 SHORT_STEPS = 120  # with c I − L
 LOOK = 60  # steps with c I − L after which the first pair must be
 NEAR = 1e-4  # so good, as a share of c, or the rest takes too long
-ROOM = 100  # vectors that most runs need at most; memory that is not written to is not taken
+ROOM = 160  # vectors that most runs need at most; memory that is not written to is not taken
+MANY_NODES = 1 << 20  # a graph beyond what earlier versions were made for: memory counts more than steps
+MORE = 40  # vectors that room is made for where that is not enough
 EXHAUSTED = 1e-13  # what is new in a vector, as a share of the largest eigenvalue, when it leads nowhere
 
 
@@ -67,7 +69,10 @@ class Flipped:
     def good(self, run: LanczosRun, new: Tensor, limit: Floats) -> bool:
         """Whether the first pairs of a run have residuals below the limits: the same for L as for c I − L."""
         residual = run.last[: len(limit)] * run.beside[-1]
-        if len(run.diagonal) == LOOK and residual[0] > NEAR * self.top:
+        # On the largest graphs what would come next takes more memory than there may be, and six equal clusters more
+        # steps than LOOK.
+        early = len(run.diagonal) == LOOK and len(new) < MANY_NODES
+        if early and residual[0] > NEAR * self.top:
             raise RuntimeError(f"the lowest eigenvalues are not in sight after {LOOK} steps")
         return bool((residual <= limit).all())
 
@@ -112,6 +117,9 @@ def lowest(operator: Inverse | Flipped, null: Floats, k: int, aim: Aim) -> Eigen
         order = np.argsort(-merged, kind="stable")[:wanted]
         values, vectors = merged[order], torch.cat((vectors, run.vectors(found)), dim=1)[:, order]
         looking = True
+        if n >= MANY_NODES:  # a copy is as well found among all that is orthogonal to the pairs alone
+            del run
+            basis = Basis(zero, vectors)
     else:
         raise RuntimeError(f"an eigenvalue is repeated more than {MOST_RUNS // 2} times")
     return with_null(operator.swapped(values), vectors.numpy(), null)
@@ -152,7 +160,7 @@ class Basis:
     def add(self, row: Tensor) -> None:
         """Append a vector that is orthogonal to the others already."""
         if self.size == len(self.rows):
-            self.rows = torch.cat((self.rows, torch.empty_like(self.rows)))
+            self.rows = torch.cat((self.rows, torch.empty_like(self.rows[:MORE])))
         self.rows[self.size] = row
         self.size += 1
 
@@ -202,7 +210,13 @@ class LanczosRun:
     def vectors(self, count: int) -> Tensor:
         """The first Ritz vectors ``[n, count]``."""
         turn = torch.from_numpy(self.turn[:, :count].copy())
-        return self.basis.rows[self.first : self.basis.size].T @ turn
+        rows = self.basis.rows[self.first : self.basis.size]
+        if rows.shape[1] < MANY_NODES:
+            return rows.T @ turn
+        found = rows.new_empty(rows.shape[1], turn.shape[1])
+        for first in range(0, len(found), MANY_NODES):  # the product of all would copy some of them
+            found[first : first + MANY_NODES] = rows[:, first : first + MANY_NODES].T @ turn
+        return found
 
     def chance(self, floor: float) -> float:
         """How likely it is that an eigenvalue above ``floor`` is still hidden from the run.

@@ -254,7 +254,8 @@ def _try(name: str, check: Check, aim: Aim) -> tuple[Subspaces | None, str]:
     n = survey.nodes
     while True:
         name = "dense" if survey.wants_many(k) else name
-        missing = shortage(survey.memory(name, k), aim.device if name == "davidson" else "cpu")
+        there = survey.matrix if name == "short-lanczos" else 0  # which works on the matrix as it is
+        missing = shortage(survey.memory(name, k) - there, aim.device if name == "davidson" else "cpu")
         if missing:
             return None, missing
         try:

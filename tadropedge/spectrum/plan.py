@@ -137,16 +137,21 @@ class Survey:
         """Whether k pairs are too large a share of all for an iterative solver."""
         return self.nodes <= DENSE_SHARE * k
 
+    @property
+    def matrix(self) -> int:
+        """The bytes of the Laplacian, which is there before a solver begins."""
+        return 12 * (2 * self.edges + self.nodes)
+
     def memory(self, name: str, k: int) -> int:
         """About how many bytes a solver needs at its peak for k pairs."""
         n, entries = self.nodes, 2 * self.edges + self.nodes
-        matrix, vectors = 12 * entries, 8 * n * max(2 * k + 1, 20)
+        matrix, vectors = self.matrix, 8 * n * max(2 * k + 1, 20)
         if name == "dense":
             return 3 * 8 * n * n
         if name == "shift-invert":
             return 2 * matrix + 2 * 12 * self.fill + 8 * n * (5 * k + 40)  # vectors of all Lanczos steps
         if name == "short-lanczos":
-            return 2 * matrix + 8 * n * 2 * (SHORT_STEPS + k)
+            return matrix + 8 * n * (SHORT_STEPS + k)
         if name == "slepc":  # all ranks together; each also loads its libraries
             return matrix + 8 * n * RANK_BLOCKS * (k + RANK_GUARD) + RANK_BYTES * entries
         if name == "davidson":
