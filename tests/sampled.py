@@ -13,7 +13,7 @@ from tadropedge.training.batch import Course
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.laboratory import Laboratory, make_task
 from tadropedge.training.mini_batches import SampledTraining
-from tadropedge.training.ranks import Ranks, joined_ranks
+from tadropedge.training.ranks import Ranks
 
 # Network, method, and nodes per step, of 15 in all: of three, one of four processes gets none.
 KINDS = [("gcn", "dropedge", 8), ("gat", "cdf:unbiased", 6), ("sage", "degree-proportional", 4)]
@@ -54,7 +54,6 @@ def take_part(rank, folder):
         if rank < count:
             place = f"file://{folder}/meet{count}"
             torch.distributed.init_process_group("gloo", init_method=place, rank=rank, world_size=count)
-            with joined_ranks() as ranks:
-                assert (ranks.rank, ranks.count) == (rank, count)
-                np.save(f"{folder}/{count}-{rank}.npy", np.stack([curves(*kind, ranks) for kind in KINDS]))
+            ranks = Ranks(rank, count)
+            np.save(f"{folder}/{count}-{rank}.npy", np.stack([curves(*kind, ranks) for kind in KINDS]))
             torch.distributed.destroy_process_group()

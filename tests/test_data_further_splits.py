@@ -26,12 +26,11 @@ def test_they_train_and_validate_on_nodes_of_the_first_ones(way, count):
     splits = made(way, count)
     assert splits.shared.what == "nothing"
     used = nodes(*(part for number in range(count) for part in (splits.split(number).train, splits.split(number).val)))
-    validated = nodes(*(splits.split(number).val for number in range(count)))
     judged = nodes(*(splits.split(number).test for number in range(count, count + 20)))
     for number in range(FURTHER, FURTHER + 10):
         one = splits.split(number)
         assert (len(one.train), len(one.val)) == (30, 60)
-        assert nodes(one.val) <= validated
+        assert nodes(one.val) <= used
         assert nodes(one.train) <= used - nodes(one.val)
         assert not nodes(one.train, one.val) & judged
         assert not nodes(one.test) & nodes(one.train, one.val)
@@ -43,6 +42,8 @@ def test_per_class_holds_and_each_number_is_another_split():
     drawn = [splits.split(number) for number in range(FURTHER, FURTHER + 5)]
     assert all(torch.bincount(LABELS[one.train]).tolist() == [10, 10, 10] for one in drawn)
     assert len({tuple(one.val.tolist()) for one in drawn}) == 5
+    alone = made(PerClass(10, 60, 100), 1)
+    assert len({tuple(alone.split(number).val.tolist()) for number in range(FURTHER, FURTHER + 5)}) == 5
     again = made(PerClass(10, 60, 100)).split(FURTHER)
     assert all(torch.equal(mine, other) for (_, mine), (_, other) in zip(drawn[0].parts(), again.parts(), strict=True))
 

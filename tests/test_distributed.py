@@ -9,12 +9,15 @@ import torch
 
 from tadropedge import Graph, TadropedgeError, sample_edges
 from tadropedge.distributed.group import Group
+from tadropedge.distributed.launch import ranks_told
 from tadropedge.distributed.noise import SpreadDropout
+from tadropedge.distributed.operators import SpreadSparse
 from tadropedge.distributed.part import SpreadPart
 from tadropedge.distributed.partition import HOW, cut_of, partition, work_of
 from tadropedge.distributed.training import Keeping, check_spread, forget, prepare, spreads, train_spread
 from tadropedge.nn import operators
 from tadropedge.registry import NETWORKS
+from tadropedge.sparse import Csr
 from tadropedge.training.config import Architecture, Trial
 from tadropedge.training.noise import Dropout
 
@@ -237,6 +240,28 @@ def test_a_process_that_does_not_answer_is_lost():
     assert "\n" not in told
 
 
+def test_a_product_is_made_in_the_same_order_by_all_processes():
+    """Else one would fetch signals of another width than its neighbours send."""
+    few = torch.tensor([0, 1]), torch.tensor([0])
+    sparse = SpreadSparse(Csr(*few, num_cols=1000), torch.ones(1, 1))
+    assert not sparse.narrows(torch.ones(1, 1000, 4), 512)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"WORLD_SIZE": "abc"}, "WORLD_SIZE must be a whole number, as torchrun sets it, got 'abc'"),
+        ({"MASTER_PORT": "p"}, "MASTER_PORT must be a whole number"),
+        ({"RANK": "5"}, "RANK must be below WORLD_SIZE, 2, got 5"),
+    ],
+)
+def test_an_environment_that_torchrun_did_not_make_is_refused(told, words, monkeypatch):
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "29500", **told}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TadropedgeError, match=words):
+        ranks_told()
+
+
 class TestPartition:
     @pytest.mark.parametrize("how", HOW)
     @pytest.mark.parametrize("parts", [1, 2, 3, 7])
@@ -249,6 +274,20 @@ class TestPartition:
         load = torch.zeros(parts, dtype=torch.int64).index_add_(0, owner, work_of(graph))
         assert float(load.max()) < 1.35 * float(load.sum()) / parts
         assert torch.equal(owner, partition(graph, parts, how, seed=4))
+
+    @pytest.mark.parametrize("parts", [2, 7])
+    @pytest.mark.parametrize("kind", ["triangles", "triangles and lonely nodes", "one edge", "no edges", "star"])
+    def test_our_own_takes_components_and_nodes_without_neighbours(self, kind, parts):
+        base = 3 * torch.arange(50)
+        triangles = torch.cat([torch.stack((base + i, base + j)) for i, j in ((0, 1), (1, 2), (0, 2))], dim=1)
+        edges = {
+            "one edge": torch.tensor([[3], [7]]),
+            "no edges": torch.empty(2, 0, dtype=torch.int64),
+            "star": torch.stack((torch.zeros(99, dtype=torch.int64), torch.arange(1, 100))),
+        }
+        nodes = 230 if kind == "triangles and lonely nodes" else 150
+        owner = partition(Graph.from_edge_index(edges.get(kind, triangles), num_nodes=nodes), parts, "multilevel")
+        assert owner.unique().tolist() == list(range(parts))
 
     def test_a_cut_is_counted(self):
         path = Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 4]])

@@ -36,6 +36,8 @@ PACKAGES = {  # as pip calls them: what they are imported as, the oldest that wi
     "safetensors": ("safetensors", "0.4", LAB),
     "typer": ("typer", "0.12", LAB),
     "triton": ("triton", "0", "the fast kernels on a GPU"),
+    "ray": ("ray", "2.60", "--engine ray"),
+    "pymetis": ("pymetis", "2023.1", "smaller boundaries under torchrun"),
 }
 LITTLE_DISK = 1e9  # bytes
 INSTALL = {CORE: "pip install tadropedge", LAB: "pip install 'tadropedge[lab]'"}

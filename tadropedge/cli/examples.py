@@ -14,7 +14,7 @@ EXAMPLES = {
     ),
     "train": (
         "tadropedge train cora --method cdf --keep-prob 0.7 --layers 3",
-        "tadropedge train cora --method degree-cdf --keep-ratio 0.5 --out cora-model",
+        "tadropedge train cora --method degree-proportional --keep-ratio 0.5 --out cora-model",
         "tadropedge train graph.csv --nodes nodes.csv --split-sizes 140,500,1000",
     ),
     "predict": (

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tadropedge.training.config import Outcome, Trial
     from tadropedge.training.laboratory import Laboratory
 
-SILENCE = 600.0  # seconds after which a process that does not answer is lost
-
 
 def train_together(
     options: LaboratoryOptions,
@@ -36,7 +34,7 @@ def train_together(
 ) -> None:
     """Train one trial by all processes of ``torchrun``; the first one holds the ``lock`` and ends with ``finish``."""
     from tadropedge.distributed.checkpoint import NAME
-    from tadropedge.distributed.group import joined, one_voice
+    from tadropedge.distributed.group import SILENCE, joined, one_voice
     from tadropedge.distributed.training import Keeping, forget, prepare, train_spread
 
     keeping = Keeping(folder=out, every=every)

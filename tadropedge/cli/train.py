@@ -177,10 +177,16 @@ def _train_sampled(
     keep_state: bool,
 ) -> None:
     """One training by mini-batches, by this process or by all that torchrun started, of which the first writes."""
-    from tadropedge.training.ranks import joined_ranks
+    from tadropedge.training.ranks import Ranks
 
     with ExitStack() as held:
-        ranks = held.enter_context(joined_ranks(chosen_device(options.device)))
+        ranks = Ranks()
+        if launched():
+            from tadropedge.distributed.group import SILENCE, joined, one_voice
+
+            group = held.enter_context(joined(chosen_device(options.device), SILENCE))
+            held.enter_context(one_voice(lambda: "nothing was kept: start again"))
+            ranks = Ranks(group.rank, group.size)
         if ranks.first:
             held.enter_context(lock)
         laboratory = options.laboratory(gradient_norms=gradient_norms)

@@ -19,7 +19,10 @@ SWITCHES = ("self_weight", "batch_norm")
 BUDGET = ("keep_prob", "keep_ratio", "keep_last")
 UNTOLD = ("method", "kept_share")  # of what is told of a chosen trial
 # Options of ``tadropedge compare`` that ``tadropedge train`` lacks or the settings tell: with a value, and without.
-TUNING = ("--methods", "--trials", "--choose-splits", "--seeds", "--keep-ratio", "--storage", "--out")
+TUNING = (
+    *("--methods", "--trials", "--choose-splits", "--seeds", "--keep-ratio", "--storage", "--out"),
+    *("--engine", "--address", "--gpus-per-batch", "--batch", "--deadline"),  # of who trains a search
+)
 FLAGS = ("--wait", "--json")
 CONDITIONS = "conditions"  # in the label of a run that no command made
 PLACE = "DATA"  # stands for data that no command named

@@ -103,13 +103,14 @@ class Choosing:
         return drawn_around(way, torch.from_numpy(np.sort(nodes)), self.labels, seed)
 
     def _further(self, way: PerClass | OfSizes, seed: int, val_seed: int) -> Split:
-        """A split whose validation nodes, and training nodes where possible, are those of the first choosing splits."""
+        """A split of nodes that the first choosing splits used, of which no judged test node is one."""
         what, (trained, validated) = self._pool[0], self._used
         if what == "validation":  # judged test nodes are any nodes
             return way.split(self.labels, seed)
-        ours = trained | validated if what == "nothing" else np.ones_like(trained)
+        # Nodes that judge may train here where they did in the first splits, but never validate.
+        ours, allowed = (trained | validated,) * 2 if what == "nothing" else (np.ones_like(trained), validated)
         labels = self.labels.masked_fill(torch.from_numpy(~ours), -1)
-        val = torch.from_numpy(np.sort(_drawn(labels, validated, way.least, way.num_val, val_seed)))
+        val = torch.from_numpy(np.sort(_drawn(labels, allowed, way.least, way.num_val, val_seed)))
         train, rest = training_first(way, labels.index_fill(0, val, -1), seed)
         if not len(rest):  # nobody looks at the test nodes of a choosing split
             rest = np.setdiff1d(self.own.test.cpu().numpy(), train)

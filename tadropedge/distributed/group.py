@@ -26,9 +26,10 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from tadropedge.distributed.launch import end_after_first
+from tadropedge.distributed.launch import end_after_first, ranks_told
 from tadropedge.errors import LostError, SpreadError, TadropedgeError
 
+SILENCE = 600.0  # seconds after which a process that does not answer is lost
 FIRST_ENDED, READY = "tadropedge/ended", "tadropedge/ready"
 CPU = torch.device("cpu")
 PIECE = 2**28  # bytes of a message: larger ones are sent in pieces
@@ -135,7 +136,7 @@ def joined(device: str, seconds: float) -> Iterator[Group]:
 
     NCCL carries what lies on GPUs, gloo what lies in main memory.
     """
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    rank, size = ranks_told()
     place = int(os.environ.get("LOCAL_RANK", rank))
     if device == "cuda":
         if place >= (gpus := torch.cuda.device_count()):
@@ -175,8 +176,9 @@ def one_voice(kept: Callable[[], str]) -> Iterator[None]:
         raise SystemExit(1) from None
     except TadropedgeError as error:
         _ignore_signals()
-        _first_to_end()
-        raise SpreadError(error) from None
+        if _first_to_end():
+            raise SpreadError(error) from None
+        raise SystemExit(1) from None
     except Exception:
         _first_to_end()
         raise

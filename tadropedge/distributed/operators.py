@@ -25,7 +25,7 @@ from tadropedge.distributed.part import SpreadPart
 from tadropedge.nn import operators as single
 from tadropedge.nn.entries import Entries
 from tadropedge.nn.finish import Moments
-from tadropedge.nn.layers import Sparse
+from tadropedge.nn.layers import Features, Sparse
 from tadropedge.nn.network import Problem
 from tadropedge.nn.operators import Operators
 from tadropedge.pattern import Pattern
@@ -50,6 +50,10 @@ class SpreadSparse(Sparse):
         """Every entry times the ``factor [T, 1]`` of its trial."""
         turned = None if self.turned is None else self.turned * factor
         return SpreadSparse(self.places, self.values * factor, self.symmetric, turned=turned, exchange=self.exchange)
+
+    def narrows(self, x: Features, outputs: int) -> bool:
+        """Never: all processes must fetch signals of the same width, whatever boundary each has; as in one process."""
+        return False
 
     def times(self, x: Tensor, turned: bool = False) -> Tensor:
         """The product without gradients, by this matrix or its transpose."""

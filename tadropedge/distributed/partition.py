@@ -52,7 +52,10 @@ def partition(graph: Graph, parts: int, how: str = "auto", seed: int = 0) -> Ten
     call = lookup("how", how, HOW)
     seed = check_seed(seed)
     if parts > graph.num_nodes:
-        raise TadropedgeError(f"parts must be at most the number of nodes, {graph.num_nodes}, got {parts}")
+        raise TadropedgeError(
+            f"parts (the processes of torchrun, --nproc-per-node) must be at most the number of nodes, "
+            f"{graph.num_nodes}, got {parts}"
+        )
     if parts == 1:
         return torch.zeros(graph.num_nodes, dtype=torch.int64)
     return _filled(call(graph.to("cpu"), parts, seed), parts)
@@ -141,7 +144,15 @@ class _Level:
         n = self.count
         # Edges between nodes of small work first: hubs would gather everything.
         near = self.weight / (self.work[self.row] * self.work[self.col]).sqrt()
-        parent, count = aggregates(self.row, self.col, near, n)
+        # Rows of aggregates are never empty: a component that has become one node stays as it is.
+        linked = torch.zeros(n, dtype=torch.bool).index_fill_(0, self.row, True)
+        if not bool(linked.any()):
+            return torch.arange(n), self
+        place = linked.cumsum(0) - 1
+        found, count = aggregates(place[self.row], place[self.col], near, int(linked.sum()))
+        parent = count + (~linked).cumsum(0) - 1
+        parent[linked] = found
+        count += n - len(place[linked])
         work = torch.zeros(count, dtype=torch.float64).index_add_(0, parent, self.work)
         large = work[parent] > most
         parent = torch.where(large, count + torch.arange(n), parent)

@@ -19,7 +19,7 @@ from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network
 from tadropedge.registry import NETWORKS
-from tadropedge.training.config import Architecture, Outcome, Trial
+from tadropedge.training.config import Architecture, Outcome, Trial, plug_ins
 from tadropedge.training.edges import edge_coins
 from tadropedge.training.laboratory import Laboratory, make_task, matmul_precision
 from tadropedge.training.task import training_nodes
@@ -105,7 +105,13 @@ def prepare(
     check_trial(trial, architecture, laboratory.selection, data.level, per_layer=laboratory.per_layer)
     whole = whole_of(laboratory, trial, partition(data.graph, size, how))
     course = laboratory._course(keep_state=True)
-    training = fingerprint(version=VERSION, trial=trial, settings=laboratory.settings)
+    training = fingerprint(
+        version=VERSION,
+        trial=trial,
+        settings=laboratory.settings,
+        plug_ins=plug_ins(trial.method),
+        gradient_norms=laboratory._records_gradients,
+    )
     known = None if keeping.folder is None else read_checkpoint(keeping.folder, training)
     return (
         SpreadPlan(

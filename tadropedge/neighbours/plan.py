@@ -83,7 +83,7 @@ def read_fanout(told: str) -> tuple[int, ...]:
     tadropedge.errors.TadropedgeError: --fanout must be whole numbers such as 15,10 (-1: all neighbours), got '15;10'
     """
     cells = [cell.strip() for cell in told.split(",")]
-    if not all(cell.isascii() and cell.removeprefix("-").isdigit() for cell in cells):
+    if not all(cell.isascii() and cell.removeprefix("-").isdigit() and len(cell) <= 20 for cell in cells):
         shown = show(told, typed=False)
         raise TadropedgeError(f"--fanout must be whole numbers such as 15,10 (-1: all neighbours), got {shown}")
     return tuple(check_fanout([int(cell) for cell in cells]))

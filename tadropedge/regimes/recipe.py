@@ -94,6 +94,8 @@ class Regime:
         if self.finalists or self.final_splits:
             check_integer("finalists", self.finalists, least=2)
             check_integer("final_splits", self.final_splits, least=1)
+            if self.finalists > self.trials:
+                raise TadropedgeError(f"finalists must be at most trials, {self.trials}, got {self.finalists}")
         check_number("add_edges", self.add_edges, low=0)
 
 

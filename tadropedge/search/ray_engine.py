@@ -90,7 +90,7 @@ def check_address(address: object) -> str:
     host, colon, port = told.partition(":")
     if told == "auto":
         return told
-    number = int(port) if port.isascii() and port.isdigit() else 0
+    number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 0
     if not host or host != host.strip() or "/" in told or (colon and not 0 < number < 2**16):
         raise TadropedgeError(f"address must be auto, HOST or HOST:PORT of the head node, got {told!r}")
     return f"{host}:{port or PORT}"
@@ -143,7 +143,7 @@ def _found(address: str) -> str:
     except (OSError, ValueError) as error:
         place = address if told == address else f"{told} ({address})"
         raise TadropedgeError(f"address {place}: no Ray answers there ({error})") from error
-    return address
+    return told if told == "auto" else address
 
 
 def _start(ray: Any, found: str, told: str | None) -> None:
@@ -153,7 +153,11 @@ def _start(ray: Any, found: str, told: str | None) -> None:
     except (OSError, RuntimeError, ValueError, AssertionError, SystemExit) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         where = "cannot start Ray on this machine" if told is None else f"address {told}: cannot connect to Ray"
-        more = "" if told is None else "; this machine must be one of the cluster (ray start --address=...)"
+        more = (
+            ""
+            if told is None
+            else "; is this machine part of the cluster, and does it have its token (RAY_AUTH_MODE=token)?"
+        )
         raise TadropedgeError(f"{where} ({line}){more}") from error
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from tadropedge.errors import TadropedgeError
-
-PATIENCE = timedelta(minutes=10)  # for which a process waits for the others
+from tadropedge.errors import LostError
 
 
 @dataclass(frozen=True)
@@ -44,9 +39,8 @@ class Ranks:
             try:
                 dist.all_reduce(value)
             except RuntimeError as error:  # what torch raises when a connection breaks or nobody answers
-                raise TadropedgeError(
-                    f"process {self.rank} of {self.count} lost the others: one of them ended, or did not answer for "
-                    f"{PATIENCE.total_seconds():.0f} s; start all of them again"
+                raise LostError(
+                    f"process {self.rank} of {self.count} lost the others: one of them ended, or did not answer"
                 ) from error
         return value
 
@@ -57,19 +51,3 @@ class Ranks:
         flat = self.summed(torch.cat([value.flatten() for value in values]))
         parts = flat.split([value.numel() for value in values])
         return [part.view_as(value) for part, value in zip(parts, values, strict=True)]
-
-
-@contextmanager
-def joined_ranks(device: str = "cpu") -> Iterator[Ranks]:
-    """The processes that ``torchrun`` started, connected by NCCL on GPUs and by gloo on CPUs; else this one alone."""
-    count = int(os.environ.get("WORLD_SIZE", "1"))
-    if count == 1 or dist.is_initialized():
-        yield Ranks(dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else Ranks()
-        return
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=PATIENCE)
-    try:
-        yield Ranks(dist.get_rank(), dist.get_world_size())
-    finally:
-        dist.destroy_process_group()
