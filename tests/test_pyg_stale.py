@@ -177,7 +177,7 @@ def test_defaults_are_as_they_were():
     """They are not printed where they are not given. Who changes one raises VERSION in cache.py, which is."""
     empty = inspect.Parameter.empty
     known = {
-        "aggregate": [None, None, "combinatorial", "auto", 1e-8],
+        "aggregate": [None, None, "combinatorial", "auto", 1e-8, None],
         "effective": ["auto", 0.1, 0],
         "cosine": [empty],
         "column": [empty],

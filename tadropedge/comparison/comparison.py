@@ -85,6 +85,8 @@ class Plan:
         settle(self, **{name: check_flag(name, getattr(self, name)) for name in ("lenient", "curves")})
         if self.keep_ratio is not None:
             settle(self, keep_ratio=check_budget(self.keep_ratio))
+        if self.finals is not None:
+            check_kind("finals", self.finals, Finals)
         if self.budget_step is not None:
             settle(self, budget_step=check_positive("budget_step", self.budget_step, below=1))
         check_jobs(count_trainings(methods, self.trials, self.seeds, 1, keep_ratio=self.keep_ratio))

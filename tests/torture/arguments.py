@@ -889,7 +889,7 @@ def comparisons() -> Iterator[Call]:
     yield Call(f"{name}.comparison.Plan", Plan, {"methods": ["cdf"]},
                {"methods": Listed(), "trials": Whole(1), "seeds": Whole(2), "seed": Whole(0),
                 "space": Optional(SpaceLike()), "lenient": Flag(), "keep_ratio": Optional(Real(5e-324, 1)),
-                "curves": Flag(),
+                "curves": Flag(), "finals": Optional(Instance()),
                 "budget_step": Optional(Real(0, 1, strict=True))})  # fmt: skip
     plan = Plan(["original"], trials=1, seeds=2, space=SPACE)
     for function in (compare, trained):
