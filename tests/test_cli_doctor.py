@@ -71,7 +71,7 @@ def test_a_package_that_is_missing_is_named_with_the_way_to_install_it(monkeypat
 
 
 def test_a_package_that_is_too_old(monkeypatch):
-    monkeypatch.setattr(doctor, "_version", lambda name: "1.9" if name == "torch" else "99")
+    monkeypatch.setattr(doctor, "_version", lambda name: "1.9" if name == "torch" else "9999")
     code, found = told()
     assert code == 1
     assert found["problems"] == ["torch 1.9 is older than 2.6: pip install --upgrade 'torch>=2.6'"]
