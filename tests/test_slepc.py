@@ -309,6 +309,7 @@ def test_ranks_that_say_nothing_are_ended(worker):
 @ranked
 def test_ctrl_c_ends_the_ranks(worker):
     pids = []
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what is in the background without it
     interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         listen(worker("time.sleep(600)"), pids, meanwhile=interrupt.start)
