@@ -18,20 +18,30 @@ Note = tuple[Process, Moment, float]  # who trains a batch, where it is, and for
 class Board:
     """Where every batch at work is.
 
-    >>> board = Board()
-    >>> board.note(("call", 0, 0), ("node", 123), Moment(trainings=8, finished=0, together=8, epoch=3, epochs=10))
+    >>> board, moment = Board(), Moment(trainings=8, finished=0, together=8, epoch=3, epochs=10)
+    >>> board.note(("call", 0, 0), ("node", 123), moment)
+    True
     >>> [(key, process, moment.epoch) for key, (process, moment, _) in board.notes([("call", 0, 0)]).items()]
     [(('call', 0, 0), ('node', 123), 3)]
     >>> board.notes([])
     {}
+    >>> board.dismiss("call")
+    >>> board.note(("call", 0, 0), ("node", 123), moment)
+    False
     """
 
     def __init__(self) -> None:
         self._notes: dict[Key, Note] = {}  # with the time at which it was written
+        self._dismissed: set[str] = set()
 
-    def note(self, key: Key, process: Process, moment: Moment) -> None:
-        """A batch is so far, in this process."""
+    def note(self, key: Key, process: Process, moment: Moment) -> bool:
+        """A batch is so far, in this process; the answer is whether anybody still waits for it."""
         self._notes[key] = process, moment, time.monotonic()
+        return key[0] not in self._dismissed
+
+    def dismiss(self, call: str) -> None:
+        """Nobody waits for the batches of a call any more."""
+        self._dismissed.add(call)
 
     def notes(self, wanted: Sequence[Key]) -> dict[Key, Note]:
         """What was noted of these; all others are over and forgotten."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -139,9 +140,13 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class _Mirrored(Csr):
-    """Places that equal their transpose: turned around they stay, and the two directions of a pair change places."""
+    """Places that equal their transpose: turned around they stay, and the two directions of a pair change places.
+
+    A dropped edge is a zero, which must leave the sums of the other edges as they are, to the bit.
+    """
 
     pattern: Pattern
+    in_order: ClassVar[bool] = True
 
     @cached_property
     def turned(self) -> tuple[Csr, Tensor]:

@@ -109,15 +109,22 @@ def _source(name: str) -> str | None:
 _unpacked: dict[str, Train] = {}  # the last one, by its reference
 
 
+class Dismissed(Exception):  # noqa: N818
+    """Nobody waits for this batch any more."""
+
+
 def train_batch(work: Errand, key: Key, trials: Sequence[Trial]) -> list[Outcome]:
     """Train one batch; what does not fit into the memory of this worker is cut as in one process."""
-    note = _Note(work.board, key, len(trials))
-    _check_versions(work.versions)
-    torch.set_num_threads(1)  # as many as the task asks for: numbers do not depend on where it runs
-    train = _trainer(work)
-    note.tell(None)
-    with watching(note.tell):
-        return list(train(trials))
+    try:
+        note = _Note(work.board, key, len(trials))
+        _check_versions(work.versions)
+        torch.set_num_threads(1)  # as many as the task asks for: numbers do not depend on where it runs
+        train = _trainer(work)
+        note.tell(None)
+        with watching(note.tell):
+            return list(train(trials))
+    except Dismissed:
+        return []
 
 
 def fitting(work: Errand, trials: Sequence[Trial]) -> int:
@@ -169,8 +176,8 @@ class _Note:
         self._moment = Moment(trainings=trials, finished=0, together=trials, epoch=0, epochs=1)
         self._process = ray.get_runtime_context().get_node_id(), os.getpid()
         # What hangs from now on is known to have begun.
-        with suppress(ray.exceptions.RayError):
-            ray.get(board.note.remote(key, self._process, self._moment), timeout=HEARD)
+        self._answer = board.note.remote(key, self._process, self._moment)
+        self._heed(HEARD)
 
     def tell(self, event: Event | None) -> None:
         """Note where the trainings are; whatever else is told is a sign of life."""
@@ -178,4 +185,15 @@ class _Note:
         now = time.monotonic()
         if event is None or now - self._last >= BETWEEN:
             self._last = now
-            self._board.note.remote(self._key, self._process, self._moment)
+            self._heed(0)
+            self._answer = self._board.note.remote(self._key, self._process, self._moment)
+
+    def _heed(self, seconds: float) -> None:
+        """Stop if the board answered that nobody waits; an answer that is not there yet is not waited for."""
+        import ray
+
+        wanted = True
+        with suppress(ray.exceptions.RayError):
+            wanted = ray.get(self._answer, timeout=seconds)
+        if not wanted:
+            raise Dismissed

@@ -25,9 +25,11 @@ from tadropedge.errors import NotEnoughMemoryError, TadropedgeError
 from tadropedge.nn.own import own_network
 from tadropedge.registry import NETWORKS
 from tadropedge.search import Local, RayEngine, training_with
+from tadropedge.search.engines import crew
 from tadropedge.search.storage import open_storage
+from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import laboratory_for
-from tadropedge.watching import Moment, watching
+from tadropedge.watching import Moment, tell, watching
 
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
@@ -262,6 +264,35 @@ def test_a_batch_that_kills_every_worker_is_given_up(several, tmp_path):
 def test_what_a_worker_refuses_is_refused_here(several, tmp_path):
     with pytest.raises(TadropedgeError, match=r"^these trials are cursed$"), training_with(RayEngine(batch=64)):
         compare(optuna.storages.InMemoryStorage(), Worker(tmp_path, fails="error"))
+
+
+class Endless(Trainer):
+    """The first batch is trained at once; the others say how far they are until they are told to leave."""
+
+    def __init__(self, folder: Path):
+        super().__init__()
+        self.folder = folder
+
+    def __call__(self, trials):
+        with suppress(FileExistsError):
+            (self.folder / "first").touch(exist_ok=False)
+            return [outcome(one) for one in trials]
+        (self.folder / "begun").touch()
+        try:
+            while True:
+                tell(Moment(trainings=1, finished=0, together=1, epoch=0, epochs=1))
+                time.sleep(0.01)
+        finally:
+            (self.folder / "left").touch()
+
+
+def test_workers_leave_batches_that_nobody_waits_for(several, tmp_path):
+    with training_with(RayEngine(batch=1)):
+        found = crew().trained(Endless(tmp_path), [[Trial("dropedge", seed=seed)] for seed in range(2)])
+        next(found)
+        soon((tmp_path / "begun").exists)
+        found.close()
+        soon((tmp_path / "left").exists)
 
 
 # -- what is sent -------------------------------------------------------------------------------------------------

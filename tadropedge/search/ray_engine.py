@@ -266,7 +266,7 @@ class _Workers:
         return work
 
     def trained(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Generator[Trained, None, None]:
-        """Hand out all batches, and give back each as it ends; those that are not finished are cancelled at the end."""
+        """Hand out all batches, and give back each as it ends; workers leave those that nobody waits for."""
         work = self._given(train, [trial for batch in batches for trial in batch]) if batches else None
         call, out, waited = uuid4().hex, dict[Any, _Batch](), _Waited()  # out: by the reference to its outcomes
         fresh = [_Batch(call=call, place=place, trials=trials) for place, trials in enumerate(batches)]
@@ -286,9 +286,11 @@ class _Workers:
                 _tell([moment for _, moment, _ in notes.values()])
                 waited.look(len(out), len(notes))
         finally:
-            for reference in out:
+            if out:
+                # Not by ray.cancel: a task that begins or ends at that moment brings down this process
+                # ("Tried to complete task that was not pending", Ray 2.60).
                 with suppress(Exception):
-                    self._ray.cancel(reference, force=True)
+                    self._board.dismiss.remote(call)
 
     def _elsewhere(self, batch: _Batch) -> Any:
         """The task, on none of the nodes where the batch was lost if there are others."""
@@ -337,8 +339,7 @@ class _Workers:
         deadline = self._engine.deadline
         late = [one for one, batch in out.items() if batch.key in notes and notes[batch.key][2] > deadline]
         taken = [out.pop(reference) for reference in late]
-        for reference, batch in zip(late, taken, strict=True):
-            self._ray.cancel(reference, force=True)
+        for batch in taken:
             self._end(*notes[batch.key][0])
         for batch in taken:
             self._lose(batch, f"no sign of life for {deadline:g} s")
