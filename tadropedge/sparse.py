@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor
 # Columns for which MKL has kernels of their own on Intel's processors. They add the entries of a row in groups, so that
 # a zero among them, which is how an edge is dropped, changes the rounding.
 GROUPED = range(4, 25, 4)
+NODES_AT_ONCE = 2048  # whose rows of a signal stay in the cache of a core while they are read in any order
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +134,15 @@ class KeptProducts:
     @classmethod
     def sparse(cls, places: Csr, values: Tensor) -> KeptProducts:
         """A sparse X: its places and values ``[E]``."""
-        turned, order = places.turned
-        turned_values = values[order]
-        return cls(
-            lambda weight, out: multiply(places, values, weight, out),
-            lambda slope: multiply(turned, turned_values, slope.contiguous()),
-        )
+        parts = list(_turned_parts(places, values))
+
+        def gradient(slope: Tensor) -> Tensor:
+            slope, total = slope.contiguous(), None
+            for nodes, turned, there in parts:
+                total = multiply(turned, there, slope[:, nodes], total, add=total is not None)
+            return slope.new_zeros((len(slope), places.num_cols, slope.shape[-1])) if total is None else total
+
+        return cls(lambda weight, out: multiply(places, values, weight, out), gradient)
 
     @classmethod
     def dense(cls, matrix: Tensor) -> KeptProducts:
@@ -169,6 +174,20 @@ class KeptProducts:
         self._kept = {key: (weight, -1, product) for key, (weight, _, product) in self._kept.items()}
 
 
+def _turned_parts(places: Csr, values: Tensor) -> Iterator[tuple[slice, Csr, Tensor]]:
+    """Xᵀ in pieces for some nodes each: the nodes, places and values, whose products with their rows add up to Xᵀ g.
+
+    On a CPU, where g does not fit into its cache and each row of Xᵀ reads rows from all over it.
+    """
+    count = 1 if values.is_cuda else -(-places.num_rows // NODES_AT_ONCE)
+    bounds = [places.num_rows * part // max(1, count) for part in range(count + 1)]
+    for first, last in pairwise(bounds):
+        begin, end = int(places.crow[first]), int(places.crow[last])
+        part = Csr(places.crow[first : last + 1] - begin, places.col[begin:end], places.num_cols)
+        turned, order = part.turned
+        yield slice(first, last), turned, values[begin:end][order]
+
+
 class _Kept(torch.autograd.Function):
     """A product that is known already, with the gradient it has."""
 
@@ -187,8 +206,8 @@ def runs_kernels(x: Tensor) -> bool:
     return x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:
-    """``A x`` without gradients, into ``out`` where it is given."""
+def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None, *, add: bool = False) -> Tensor:
+    """``A x`` without gradients, into ``out`` where it is given; on a CPU also added to what is there."""
     if values.dim() == 1 and x.dim() == 2:
         return multiply(places, values[None], x[None])[0]
     if runs_kernels(x):
@@ -206,10 +225,12 @@ def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None) 
         mine = matrices[trial if len(matrices) > 1 else 0]
         matrix = torch.sparse_csr_tensor(places.crow, places.col, mine, shape, check_invariants=False)
         block = blocks[trial if len(blocks) > 1 else 0]
+        # Not by torch.mm, which makes a matrix of zeros first and copies the product out of it.
         if places.in_order and width in GROUPED:
-            products[trial] = torch.mm(matrix, torch.nn.functional.pad(block, (0, 1)))[:, :width]
+            wide = torch.nn.functional.pad(block, (0, 1))
+            products[trial] = wide.new_empty(len(products[trial]), width + 1).addmm_(matrix, wide, beta=0)[:, :width]
         else:
-            torch.mm(matrix, block, out=products[trial])
+            products[trial].addmm_(matrix, block, beta=int(add))
     return products
 
 

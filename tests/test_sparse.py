@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from graphs import clusters
 
 import tadropedge
-from tadropedge.sparse import Csr, KeptProducts, sparse_product
+from tadropedge import sample_edges, shift_operator
+from tadropedge import sparse as sparse_module
+from tadropedge.sparse import Csr, KeptProducts, multiply, sparse_product
 
 ROWS, COLS, FEATURES, TRIALS = 5, 4, 3, 2
 # Rows 0 and 3 and column 2 are empty.
@@ -89,6 +92,46 @@ def test_a_gradient_that_is_not_contiguous():
     probe = normal(FEATURES, ROWS, TRIALS, seed=3).transpose(0, 2)
     (gradient,) = torch.autograd.grad(sparse_product(places, values, x), x, probe)
     assert torch.allclose(gradient, to_dense(places, values).transpose(-1, -2) @ probe)
+
+
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [1, 3, 4, 7, 8, 16, 20, 24, 25, 33, 64, 130])
+def test_a_product_overwrites_whatever_was_there(width, dtype, index):
+    places, values, x = csr(PLACES, ROWS, COLS, index), normal(len(PLACES)).to(dtype), normal(1, COLS, width).to(dtype)
+    out = torch.full((1, ROWS, width), torch.nan, dtype=dtype)  # also in the rows without entries
+    assert multiply(places, values, x, out) is out
+    expected = to_dense(places, values) @ x
+    assert torch.allclose(out, expected)
+    assert torch.allclose(multiply(places, values, x, out, add=True), 2 * expected)
+
+
+@pytest.mark.parametrize("width", range(1, 40))
+def test_zeros_among_the_entries_change_no_bit_of_an_operator(width):
+    graph = clusters([60, 80], 0.3, 0.05)
+    keep = sample_edges(torch.full((graph.num_edges,), 0.4), seed=width)
+    values = shift_operator(graph, keep).values
+    there, places = values != 0, graph.pattern.places
+    crow = torch.zeros(graph.num_nodes + 1, dtype=torch.int64)
+    crow[1:] = torch.bincount(places.row[there], minlength=graph.num_nodes).cumsum(0)
+    sparse_module.hush_beta_warning()
+    fewer = torch.sparse_csr_tensor(crow, places.col[there].long(), values[there], (graph.num_nodes,) * 2)
+    x = normal(graph.num_nodes, width, dtype=torch.float32)
+    padded = torch.nn.functional.pad(x, (0, 29))  # columns that no kernel adds in groups
+    assert torch.equal(multiply(places, values, x), (fewer @ padded)[:, :width])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
+def test_the_gradient_of_features_adds_up_over_blocks_of_nodes(rows, monkeypatch):
+    monkeypatch.setattr(sparse_module, "NODES_AT_ONCE", rows)
+    places, values = csr(PLACES, ROWS, COLS), normal(len(PLACES))
+    slope = normal(TRIALS, ROWS, FEATURES, seed=1)
+    expected = to_dense(places, values).T @ slope
+    found = KeptProducts.sparse(places, values).gradient(slope.mT.contiguous().mT)  # in an order of its own
+    assert torch.allclose(found, expected)
+    none = KeptProducts.sparse(csr([], 0, COLS), normal(0)).gradient(normal(TRIALS, 0, FEATURES))
+    assert none.shape == (TRIALS, COLS, FEATURES)
+    assert not none.any()
 
 
 def test_a_matrix_without_entries():
