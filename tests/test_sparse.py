@@ -115,7 +115,8 @@ def test_zeros_among_the_entries_change_no_bit_of_an_operator(width):
     crow = torch.zeros(graph.num_nodes + 1, dtype=torch.int64)
     crow[1:] = torch.bincount(places.row[there], minlength=graph.num_nodes).cumsum(0)
     sparse_module.hush_beta_warning()
-    fewer = torch.sparse_csr_tensor(crow, places.col[there].long(), values[there], (graph.num_nodes,) * 2)
+    shape = (graph.num_nodes, graph.num_nodes)
+    fewer = torch.sparse_csr_tensor(crow, places.col[there].long(), values[there], shape, check_invariants=True)
     x = normal(graph.num_nodes, width, dtype=torch.float32)
     padded = torch.nn.functional.pad(x, (0, 29))  # columns that no kernel adds in groups
     assert torch.equal(multiply(places, values, x), (fewer @ padded)[:, :width])
