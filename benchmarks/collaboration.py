@@ -1,11 +1,29 @@
-"""A collaboration graph for the benchmarks: films are cliques of their actors."""
+"""A collaboration graph for the benchmarks: films are cliques of their actors.
+
+Run as a command, it measures the lowest modes and effective resistance on it at full size, and the modes on com-dblp,
+each in a process of its own: seconds, CPU seconds and peak memory (on a GPU, that of the GPU).
+
+    python benchmarks/collaboration.py [--device cuda] [--out FILE]
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from typing import Any
+
 import numpy as np
+import torch
+from report import data_root, write
 
 import tadropedge as tde
 from tadropedge.blocks import Integers, blocks
+from tadropedge.provenance import commit
 
 ACTORS = 386_000  # make a component of 384,152 actors who met in 8,659,823 pairs
 SMALLEST, LARGEST, TAIL = 3, 250, 2.05  # casts: P(at least s) = (SMALLEST / s)^TAIL
@@ -68,3 +86,56 @@ def _pairs(sizes: Integers) -> tuple[Integers, Integers]:
         low.append((starts + one).ravel())
         high.append((starts + other).ravel())
     return np.concatenate(low), np.concatenate(high)
+
+
+# -- measured -----------------------------------------------------------------------------------------------------
+
+MODES = ("combinatorial", "normalized")
+CASES = [(graph, laplacian) for graph in ("collaboration", "com-dblp") for laplacian in MODES]
+CASES.append(("collaboration", "effective"))  # at its default relative error, 0.1
+
+
+def measured(name: str, quantity: str, device: str) -> dict[str, Any]:
+    """One quantity of one graph in this process."""
+    dblp = name == "com-dblp"
+    graph = tde.Graph.from_file(data_root() / "graphs" / "com-dblp.tsv.gz") if dblp else collaboration()
+    start, before = time.perf_counter(), time.process_time()
+    if quantity == "effective":
+        tde.effective_resistance(graph, device=device, progress=False)
+    else:
+        tde.aggregate_resistance(graph, q=7, laplacian=quantity, device=device, progress=False)
+    on_gpu = device == "cuda"
+    return {
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "seconds": round(time.perf_counter() - start, 2),
+        "cpu_seconds": round(time.process_time() - before, 2),
+        "peak": torch.cuda.max_memory_allocated()
+        if on_gpu
+        else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--out", help="file for the numbers (default results/benchmarks/collaboration-DEVICE.json)")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measured(*options.one, options.device)))
+        return
+    rows = []
+    for graph, quantity in CASES:
+        row = {"graph": graph, "quantity": quantity, "device": options.device, "commit": commit()}
+        row["load"] = round(os.getloadavg()[0], 1)
+        command = [sys.executable, __file__, "--device", options.device, "--one", graph, quantity]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        rows.append(row | json.loads(done.stdout.splitlines()[-1]))
+        print(rows[-1], flush=True)
+    out = options.out or f"results/benchmarks/collaboration-{options.device}.json"
+    write(out, {"collaboration": rows}, options.device)
+
+
+if __name__ == "__main__":
+    main()

@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, nargs="+", default=None)
     parser.add_argument("--edges", type=float, nargs="+", default=None)
     parser.add_argument("--partition", default="auto")
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=Path, help="default results/benchmarks/distributed-DEVICE.json")
     parser.add_argument("--quick", action="store_true")
     told = parser.parse_args()
     if told.processes is None:
@@ -213,8 +213,9 @@ def main() -> None:
         for row in measured(told, None if edges is None else int(edges)):
             print(row, flush=True)
             rows.append(row)
-    if told.out is not None:
-        write(told.out, {"distributed": rows}, told.device)
+    if told.out is not None or not told.quick:
+        out = told.out or f"results/benchmarks/distributed-{told.device}.json"
+        write(out, {"distributed": rows}, told.device)
 
 
 if __name__ == "__main__":

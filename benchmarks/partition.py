@@ -64,7 +64,7 @@ def measured(name: str, graph: Graph, parts: int) -> Iterator[dict[str, Any]]:
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=Path("results/benchmarks/partition.json"))
     parser.add_argument("--quick", action="store_true")
     told = parser.parse_args()
     rows = []
@@ -73,7 +73,7 @@ def main() -> None:
             for row in measured(name, graph, parts):
                 print(row, flush=True)
                 rows.append(row)
-    if told.out is not None:
+    if not told.quick:
         write(told.out, {"partitions": rows})
 
 

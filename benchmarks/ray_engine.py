@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--nodes", type=int, default=200, help="per cluster, of 7")
-    parser.add_argument("--out")
+    parser.add_argument("--out", default="results/benchmarks/ray-cpu.json")
     options = parser.parse_args()
     torch.set_num_threads(1)  # as workers do
     laboratory = laboratory_for(load_clusters(clusters=7, nodes=options.nodes), hidden=32, epochs=options.epochs)
@@ -77,8 +77,7 @@ def main() -> None:
     print(" ".join(f"{name:>22}" for name in rows[0]))
     for row in rows:
         print(" ".join(f"{value!s:>22}" for value in row.values()))
-    if options.out:
-        write(options.out, {"ray_engine": rows})
+    write(options.out, {"ray_engine": rows})
 
 
 if __name__ == "__main__":

@@ -82,34 +82,14 @@ def alone(name: str, laplacian: str, ranks: int, scores: Path, limit: float) -> 
     return {**row, **json.loads(done.stdout.splitlines()[-1])}
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as Markdown."""
-    lines = ["| graph | Laplacian | solver | time | steps | our process | each rank | scores differ by |"]
-    lines.append("|---|---|---|---:|---:|---:|---:|---:|")
-    for row in rows:
-        name = f"`slepc`, {row['ranks']} rank{'s' * (row['ranks'] > 1)}" if row["ranks"] else "**ours**"
-        start = f"| {row['graph']} | {row['laplacian']} | {name} |"
-        if "error" in row:
-            lines.append(f"{start} {row['error']} |  |  |  |  |")
-            continue
-        name += "" if row["ranks"] else f" (`{row['solver']}`)"
-        each = ", ".join(f"{peak / 1e6:.0f}" for peak in row["memory"])
-        lines.append(
-            f"| {row['graph']} | {row['laplacian']} | {name} | {row['seconds']:.1f} s | "
-            f"{', '.join(map(str, row['steps']))} | {row['process'] / 1e6:.0f} MB | {each + ' MB' if each else ''} | "
-            f"{format(row['differ'], '.0e') if 'differ' in row else ''} |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Measure, print the table, write it."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--graphs", nargs="+", choices=FILES, default=list(FILES))
     parser.add_argument("--laplacians", nargs="+", choices=LAPLACIANS, default=list(LAPLACIANS))
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--limit", type=float, default=600)
-    parser.add_argument("--out", type=Path, default=Path("slepc.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/benchmarks/slepc.json"))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -127,7 +107,6 @@ def main() -> None:
                         row["differ"] = float(abs(ours - theirs).max())
                     rows.append(row)
                     print(json.dumps(row), flush=True)
-    print(table(rows))
     write(given.out, {"slepc": rows})
 
 

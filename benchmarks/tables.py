@@ -6,11 +6,12 @@ Run after a benchmark: python benchmarks/tables.py
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
+import tables_beyond as beyond
 from procedure import TRUTHS, USUAL
+from table import NOTHING_YET, ROOT, body, from_docs, load, page, present
 
 from tadropedge.comparison.judging import KINDS, Against
 from tadropedge.comparison.nulls import NULLS
@@ -20,45 +21,16 @@ from tadropedge.paper.report import LISTS
 from tadropedge.publish.tables import markdown
 from tadropedge.publish.wording import percent, plus_minus, points
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def load(name: str) -> dict[str, Any]:
-    """The content of a results file."""
-    content: dict[str, Any] = json.loads((ROOT / "results" / "benchmarks" / name).read_text())
-    return content
-
-
-def source(name: str) -> str:
-    """Where a table's numbers come from."""
-    content = load(name)
-    run, rows = content["run"], next(iter(content.values()))
-    commits = ", ".join(dict.fromkeys(row.get("commit", run["commit"]) for row in rows))
-    versions = f"torch {run['versions']['torch']}, torch-geometric {run['versions']['torch-geometric']}"
-    return f"[{name}](results/benchmarks/{name}): commit {commits}, {run['machine']}, {versions}"
-
-
-def from_docs(name: str) -> str:
-    """The same, for a page in docs/."""
-    return source(name).replace("(results/", "(../results/")
-
-
-def body(name: str, *cells: str) -> list[list[str]]:
-    """The cells of each row of a results file; its rows stand first in it."""
-    return [[cell.format(**row) for cell in cells] for row in next(iter(load(name).values()))]
-
-
-def page(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int], notes: Iterable[str]) -> str:
-    """A table and where its numbers come from."""
-    return "\n".join([*markdown(columns, rows, left), "", *(f"* {note}" for note in notes)])
-
 
 def sampling() -> str:
     """One training epoch's mask and operator, CPU and GPU."""
     files = ("sampling-cpu.json", "sampling-cuda.json")
     cells = ("{graph}", "{edges:,}", "{device}", "{milliseconds:.2f} ms", "{pyg_milliseconds:.2f} ms")
     rows = [row for name in files for row in body(name, *cells, "{times_faster:.1f} ×")]
-    return page(("graph", "edges", "device", "ours", "PyG", "ratio"), rows, (0, 2), map(from_docs, files))
+    found = [row.get("reads_milliseconds") for name in files for row in load(name)["sampling"]]
+    rows = [[*row, "" if reads is None else f"{reads:.2f} ms"] for row, reads in zip(rows, found, strict=True)]
+    columns = ("graph", "edges", "device", "ours", "PyG", "ratio", "reads alone")
+    return page(columns, rows, (0, 2), map(from_docs, files))
 
 
 def pyg() -> str:
@@ -89,13 +61,18 @@ def training() -> str:
     """One training on a CPU, a hundred at once on a GPU, beside the faster of two ways to write it with PyG."""
     files = ("training-cpu.json", "training-cuda.json")
     columns = ("graph", "layers", "device", "trainings", "ours", "PyG, one at a time", "features in PyG", "ratio")
+    columns += ("PyG as usual", "products alone")
     epoch = ("{milliseconds_an_epoch:.1f} ms per epoch", "{pyg_milliseconds:.1f} ms per epoch")
     whole = ("{seconds:.2f} s", "{pyg_seconds_scaled:.0f} s (scaled)")
     rows = []
     for name, trainings, times, digits in ((files[0], "1", epoch, 1), (files[1], "{trials} × 400 epochs", whole, 0)):
         cells = body(name, "{graph}", "{layers}", "{device}", trainings, *times)
         for row, found in zip(load(name)["training"], cells, strict=True):
-            rows.append([*found, WAYS[row.get("pyg_way")], f"{row['times_faster']:.{digits}f} ×"])
+            bounds = [
+                f"{row[key]:.1f} ms per epoch" if key in row else ""
+                for key in ("pyg_usual_milliseconds", "products_milliseconds")
+            ]
+            rows.append([*found, WAYS[row.get("pyg_way")], f"{row['times_faster']:.{digits}f} ×", *bounds])
     return page(columns, rows, (0, 2, 6), map(from_docs, files))
 
 
@@ -204,14 +181,6 @@ def competitors() -> str:
     machine = run["trained_on"][0].partition(";")[0]
     notes = [f"[results/paper](../results/paper): commits {commits}, {machine}; {run['settings']}"]
     return page(["method", *datasets], lines, (0,), notes)
-
-
-NOTHING_YET = "Not measured yet: the command above makes the numbers."
-
-
-def present(*names: str) -> list[str]:
-    """Those of the results files that are there; a benchmark for a GPU may not have been run yet."""
-    return [name for name in names if (ROOT / "results" / "benchmarks" / name).exists()]
 
 
 def spectrum() -> str:
@@ -597,7 +566,17 @@ PLACES = {
     "docs/laboratory.md": {"calibration": calibration, "baselines": baselines},
     "docs/reproduction.md": {"spaces": spaces, "competitors": competitors},
     "docs/statistics.md": {"false-alarms": false_alarms, "power": power, "procedure": procedure, "findable": findable},
-    "docs/large-graphs.md": {"spectrum": spectrum, "growth": growth, "outlook": outlook},
+    "docs/large-graphs.md": {
+        "spectrum": spectrum,
+        "cliques": beyond.cliques,
+        "growth": growth,
+        "hundred million": beyond.hundred_million,
+        "outlook": outlook,
+    },
+    "docs/ray.md": {"ray": beyond.workers},
+    "docs/distributed.md": {"partition": beyond.partitions, "distributed": beyond.spread},
+    "docs/slepc.md": {"slepc": beyond.ranks},
+    "docs/mini_batches.md": {"mini-batches": beyond.mini_batches},
     "docs/howto/million-nodes.md": {"million": million},
 }
 

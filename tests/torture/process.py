@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +82,8 @@ class Running:
     def wait(self, seconds: float = 120.0) -> Ended:
         """How it ended; it is stopped after so many seconds."""
         code, took = _wait(self.pid, self.begun + seconds), time.monotonic() - self.begun
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         words = [self.folder / name for name in WORDS]
         ended = Ended(code, *(path.read_text(errors="replace") for path in words), took)
         for path in words:
@@ -106,6 +109,7 @@ def _child(
 ) -> None:  # never returns
     code = 1
     try:
+        os.setpgrp()  # with all that it starts, so that nothing outlives it
         for number, path in enumerate(words, 1):
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(file, number)
