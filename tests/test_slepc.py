@@ -22,7 +22,7 @@ from tadropedge import Graph, TadropedgeError, aggregate_resistance
 from tadropedge.cli import app
 from tadropedge.spectrum import cluster_subspaces, explain
 from tadropedge.spectrum.clusters import Clusters
-from tadropedge.spectrum.mpi import launch
+from tadropedge.spectrum.mpi import launch, solver
 from tadropedge.spectrum.mpi.launch import MissingMPIError, environment, module_folders, started, tools
 from tadropedge.spectrum.mpi.petsc_file import PIECE, read_vectors, write_matrix, write_vector
 from tadropedge.spectrum.mpi.solver import solve_on_ranks
@@ -57,14 +57,29 @@ def grid_values(side, count):
     return np.sort(np.add.outer(one, one).ravel())[:count]
 
 
+def grid(side):
+    """The Laplacian of a grid, and its null vector."""
+    L = sp.csr_matrix(nx.laplacian_matrix(nx.grid_2d_graph(side, side)), dtype=float)
+    return L, np.full(side**2, 1 / side)
+
+
+@ranked
+def test_an_iteration_that_stalls_begins_again_from_what_it_has(monkeypatch):
+    asked, ask = [], launch.RunningRanks.ask
+    monkeypatch.setattr(launch.RunningRanks, "ask", lambda self, **words: asked.append(words) or ask(self, **words))
+    monkeypatch.setattr(solver, "AFRESH", 0)  # whenever an iteration does not halve the residuals
+    found = solve_on_ranks(*grid(60), 8, GOOD)
+    again = [place for place, words in enumerate(asked) if words.get("again")]
+    assert 1 <= len(again) <= solver.STARTS_AGAIN
+    assert found.steps > again[0]
+    assert found.pairs[0] == pytest.approx(grid_values(60, 8), abs=1e-12)
+
+
 @ranked
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_eigenvalues_of_a_grid_in_closed_form(ranks):
     side, k = 60, 8
-    L, null = (
-        sp.csr_matrix(nx.laplacian_matrix(nx.grid_2d_graph(side, side)), dtype=float),
-        np.full(side**2, 1 / side),
-    )
+    L, null = grid(side)
     shares = []
     aim = replace(GOOD, ranks=ranks, report=shares.append)
     found = solve_on_ranks(L, null, k, aim)

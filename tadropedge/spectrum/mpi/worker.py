@@ -7,7 +7,8 @@ rank 0 finds goes to standard output, what it is to do comes from standard input
     ← {"matrix": FILE, "null": FILE, "vectors": FILE, "wanted": 7, "block": 10}
     {"loaded": true}                                    the files have been read
     {"values": [...], "residuals": [...]}               after each iteration: the lowest pairs
-    ← {"tolerance": 1e-11}                              what is good enough, as far as can be told by then
+    ← {"tolerance": 1e-11}                              what is good enough, as far as can be told by then; with
+                                                        "again", to be begun again with what was found
     {"done": {"memory": [...], "steps": 31, ...}}       the vectors are in their file; peak bytes of each rank
     {"error": "..."}                                    instead of any of these
 """
@@ -42,7 +43,7 @@ class Rank:
         self.PETSc = importlib.import_module("petsc4py.PETSc")
         self.SLEPc = importlib.import_module("slepc4py.SLEPc")
         self.first = self.PETSc.COMM_WORLD.rank == 0
-        self.begun, self.steps = time.monotonic(), 0
+        self.begun, self.steps, self.again = time.monotonic(), 0, False
 
     def say(self, **words: Any) -> None:
         """Tell who started this, once."""
@@ -115,22 +116,27 @@ class Rank:
 
     def converged(self, solver: Any, L: Any, wanted: int) -> list[Any]:
         """The wanted vectors, once whoever started this is content."""
-        solver.setTolerances(TINY, MOST_STEPS)
         solver.setDimensions(wanted)
         solver.setMonitor(lambda _, step, good, values, errors: self.watch(solver, values[:wanted], errors[:wanted]))
-        solver.solve()
-        if solver.getConverged() < wanted:
-            raise RuntimeError(f"{solver.getConverged()} of {wanted} pairs converged in {self.steps} steps")
-        vectors = [L.createVecRight() for _ in range(wanted)]
-        for number, vector in enumerate(vectors):
-            solver.getEigenpair(number, vector)
-        return vectors
+        while True:
+            solver.setTolerances(TINY, MOST_STEPS)
+            solver.solve()
+            if solver.getConverged() < wanted:
+                raise RuntimeError(f"{solver.getConverged()} of {wanted} pairs converged in {self.steps} steps")
+            vectors = [L.createVecRight() for _ in range(solver.getConverged())]
+            for number, vector in enumerate(vectors):
+                solver.getEigenpair(number, vector)
+            if not self.again:
+                return vectors[:wanted]
+            solver.setInitialSpace(vectors)
 
     def watch(self, solver: Any, values: Any, errors: Any) -> None:
         """Report an iteration, and hear how good is good enough."""
         self.steps += 1
         self.say(values=[complex(value).real for value in values], residuals=[float(error) for error in errors])
-        solver.setTolerances(self.asked()["tolerance"], MOST_STEPS)
+        heard = self.asked()
+        self.again = heard.get("again", False)
+        solver.setTolerances(heard["tolerance"], MOST_STEPS)
 
     def write(self, path: str, vectors: list[Any]) -> None:
         """The vectors, one after the other, and what they took."""
