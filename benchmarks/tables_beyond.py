@@ -17,7 +17,7 @@ def workers() -> str:
          f"{row['seconds']:.1f} s", f"{row['speed']:.2f} ×"]
         for row in load(name)["ray_engine"]
     ]  # fmt: skip
-    columns = ("workers", "start, once", "overhead per batch", "all batches", "speed of one worker")
+    columns = ("workers", "start, once", "overhead per batch", "all batches", "speed (one worker: 1)")
     return page(columns, rows, (0,), [from_docs(name)])
 
 
@@ -54,7 +54,7 @@ def spread() -> str:
             cells += [f"{row['edges_per_second_and_process']:,}", f"{row['speedup']:.2f} ×"]
             rows.append([*cells, "" if row["boundary_rows"] is None else f"{row['boundary_rows']:,}"])
     columns = ("graph", "edges", "device", "keep ratio", "trainer", "processes", "epoch")
-    columns += ("edges per second and process", "speed of the ordinary one", "boundary rows")
+    columns += ("edges per second and process", "speed (ordinary: 1)", "boundary rows")
     return page(columns, rows, (0, 2, 4), map(from_docs, files)) if rows else NOTHING_YET
 
 
