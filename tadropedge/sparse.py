@@ -179,7 +179,7 @@ def _turned_parts(places: Csr, values: Tensor) -> Iterator[tuple[slice, Csr, Ten
 
     On a CPU, where g does not fit into its cache and each row of Xᵀ reads rows from all over it.
     """
-    count = 1 if values.is_cuda else -(-places.num_rows // NODES_AT_ONCE)
+    count = 1 if runs_kernels(values) else -(-places.num_rows // NODES_AT_ONCE)
     bounds = [places.num_rows * part // max(1, count) for part in range(count + 1)]
     for first, last in pairwise(bounds):
         begin, end = int(places.crow[first]), int(places.crow[last])
