@@ -24,6 +24,7 @@ from report import data_root, write
 import tadropedge as tde
 from tadropedge.blocks import Integers, blocks
 from tadropedge.provenance import commit
+from tadropedge.spectrum import LAPLACIANS
 
 ACTORS = 386_000  # make a component of 384,152 actors who met in 8,659,823 pairs
 SMALLEST, LARGEST, TAIL = 3, 250, 2.05  # casts: P(at least s) = (SMALLEST / s)^TAIL
@@ -90,8 +91,7 @@ def _pairs(sizes: Integers) -> tuple[Integers, Integers]:
 
 # -- measured -----------------------------------------------------------------------------------------------------
 
-MODES = ("combinatorial", "normalized")
-CASES = [(graph, laplacian) for graph in ("collaboration", "com-dblp") for laplacian in MODES]
+CASES = [(graph, laplacian) for graph in ("collaboration", "com-dblp") for laplacian in LAPLACIANS]
 CASES.append(("collaboration", "effective"))  # at its default relative error, 0.1
 
 

@@ -64,7 +64,7 @@ def measured(name: str, graph: Graph, parts: int) -> Iterator[dict[str, Any]]:
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results/benchmarks/partition.json"))
+    parser.add_argument("--out", type=Path, help="default results/benchmarks/partition.json")
     parser.add_argument("--quick", action="store_true")
     told = parser.parse_args()
     rows = []
@@ -73,8 +73,8 @@ def main() -> None:
             for row in measured(name, graph, parts):
                 print(row, flush=True)
                 rows.append(row)
-    if not told.quick:
-        write(told.out, {"partitions": rows})
+    if told.out is not None or not told.quick:
+        write(told.out or "results/benchmarks/partition.json", {"partitions": rows})
 
 
 if __name__ == "__main__":

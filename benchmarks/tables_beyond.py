@@ -9,22 +9,22 @@ from table import NOTHING_YET, from_docs, load, page, present
 
 def workers() -> str:
     """A search without Ray, and with 1 and 2 workers."""
-    (name,) = present("ray-cpu.json") or [None]
-    if name is None:
+    name = "ray-cpu.json"
+    if not present(name):
         return NOTHING_YET
     rows = [
         [str(row["workers"]), f"{row['start_seconds']:.1f} s", f"{row['overhead_ms_per_batch']:.1f} ms",
          f"{row['seconds']:.1f} s", f"{row['speed']:.2f} ×"]
         for row in load(name)["ray_engine"]
     ]  # fmt: skip
-    columns = ("workers", "start, once", "overhead per batch", "all batches", "speed (one worker: 1)")
+    columns = ("workers", "start, once", "overhead per batch", "all batches", "speed relative to one worker")
     return page(columns, rows, (0,), [from_docs(name)])
 
 
 def partitions() -> str:
     """Cuts and boundaries of a partition among four processes."""
-    (name,) = present("partition.json") or [None]
-    if name is None:
+    name = "partition.json"
+    if not present(name):
         return NOTHING_YET
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in load(name)["partitions"]:
@@ -54,14 +54,14 @@ def spread() -> str:
             cells += [f"{row['edges_per_second_and_process']:,}", f"{row['speedup']:.2f} ×"]
             rows.append([*cells, "" if row["boundary_rows"] is None else f"{row['boundary_rows']:,}"])
     columns = ("graph", "edges", "device", "keep ratio", "trainer", "processes", "epoch")
-    columns += ("edges per second and process", "speed (ordinary: 1)", "boundary rows")
+    columns += ("edges per second and process", "speed relative to the ordinary trainer", "boundary rows")
     return page(columns, rows, (0, 2, 4), map(from_docs, files)) if rows else NOTHING_YET
 
 
 def ranks() -> str:
     """The solver slepc on ranks beside our own ladder."""
-    (name,) = present("slepc.json") or [None]
-    if name is None:
+    name = "slepc.json"
+    if not present(name):
         return NOTHING_YET
     rows = []
     for row in load(name)["slepc"]:
@@ -107,10 +107,18 @@ def cliques() -> str:
     return page(columns, rows, (0, 1, 2), map(from_docs, files)) if rows else NOTHING_YET
 
 
+HUNDRED = ("hundred-million-cpu.json", "hundred-million-cuda.json")
+
+
+def measured_at_hundred_million() -> set[tuple[str, str]]:
+    """The quantities and devices that need not be extrapolated to 10⁸ edges."""
+    found = (row for name in present(*HUNDRED) for row in load(name)["rows"])
+    return {(row["quantity"], row["device"]) for row in found if not row["status"]}
+
+
 def hundred_million() -> str:
     """A graph of 10⁸ edges from file to files."""
-    files = present("hundred-million-cpu.json", "hundred-million-cuda.json")
-    rows = []
+    files, rows = present(*HUNDRED), []
     for name in files:
         for row in load(name)["rows"]:
             if row["status"]:

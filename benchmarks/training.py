@@ -4,7 +4,7 @@ PyTorch Geometric's is written in two ways (``peer.py``), and the faster one cou
 
 On a CPU: one trial of a two-layer GCN; the two take turns in blocks of a few epochs, and the ratio is that of the
 median seconds per epoch. ``products_milliseconds`` are those of the matrix products of such an epoch alone, without
-coins, operators, dropout, losses and Adam: no epoch can take less. On a GPU: 100 trials of 400 epochs at once, against
+coins, operators, dropout, losses and Adam: a bound. On a GPU: 100 trials of 400 epochs at once, against
 PyTorch Geometric training them one by one, of which 40 epochs of one trial are measured and scaled
 (``pyg_seconds_scaled``).
 

@@ -32,16 +32,16 @@ class Board:
 
     def __init__(self) -> None:
         self._notes: dict[Key, Note] = {}  # with the time at which it was written
-        self._dismissed: set[str] = set()
+        self._dismissed: set[str | Key] = set()  # calls, and single tries
 
     def note(self, key: Key, process: Process, moment: Moment) -> bool:
         """A batch is so far, in this process; the answer is whether anybody still waits for it."""
         self._notes[key] = process, moment, time.monotonic()
-        return key[0] not in self._dismissed
+        return not self._dismissed & {key, key[0]}
 
-    def dismiss(self, call: str) -> None:
-        """Nobody waits for the batches of a call any more."""
-        self._dismissed.add(call)
+    def dismiss(self, which: str | Key) -> None:
+        """Nobody waits for the batches of a call any more, or for one try of a batch."""
+        self._dismissed.add(which)
 
     def notes(self, wanted: Sequence[Key]) -> dict[Key, Note]:
         """What was noted of these; all others are over and forgotten."""

@@ -20,6 +20,7 @@ from torch import Tensor
 # Columns for which MKL has kernels of their own on Intel's processors. They add the entries of a row in groups, so that
 # a zero among them, which is how an edge is dropped, changes the rounding.
 GROUPED = range(4, 25, 4)
+MKL = torch.backends.mkl.is_available()
 NODES_AT_ONCE = 2048  # whose rows of a signal stay in the cache of a core while they are read in any order
 
 
@@ -137,10 +138,12 @@ class KeptProducts:
         parts = list(_turned_parts(places, values))
 
         def gradient(slope: Tensor) -> Tensor:
-            slope, total = slope.contiguous(), None
-            for nodes, turned, there in parts:
-                total = multiply(turned, there, slope[:, nodes], total, add=total is not None)
-            return slope.new_zeros((len(slope), places.num_cols, slope.shape[-1])) if total is None else total
+            (nodes, turned, there), *others = parts
+            slope = slope.contiguous()
+            total = multiply(turned, there, slope[:, nodes])
+            for nodes, turned, there in others:
+                total = multiply(turned, there, slope[:, nodes], total, add=True)
+            return total
 
         return cls(lambda weight, out: multiply(places, values, weight, out), gradient)
 
@@ -177,10 +180,13 @@ class KeptProducts:
 def _turned_parts(places: Csr, values: Tensor) -> Iterator[tuple[slice, Csr, Tensor]]:
     """Xᵀ in pieces for some nodes each: the nodes, places and values, whose products with their rows add up to Xᵀ g.
 
-    On a CPU, where g does not fit into its cache and each row of Xᵀ reads rows from all over it.
+    On a CPU only: there g does not fit into the cache, and each row of Xᵀ reads rows from all over it. Every piece also
+    passes over the whole sum, so there are no more pieces than entries per row of Xᵀ.
     """
-    count = 1 if runs_kernels(values) else -(-places.num_rows // NODES_AT_ONCE)
-    bounds = [places.num_rows * part // max(1, count) for part in range(count + 1)]
+    count = -(-places.num_rows // NODES_AT_ONCE)
+    most = 1 if runs_kernels(values) else len(values) // max(1, places.num_cols)
+    count = max(1, min(count, most))
+    bounds = [places.num_rows * part // count for part in range(count + 1)]
     for first, last in pairwise(bounds):
         begin, end = int(places.crow[first]), int(places.crow[last])
         part = Csr(places.crow[first : last + 1] - begin, places.col[begin:end], places.num_cols)
@@ -207,9 +213,11 @@ def runs_kernels(x: Tensor) -> bool:
 
 
 def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None, *, add: bool = False) -> Tensor:
-    """``A x`` without gradients, into ``out`` where it is given; on a CPU also added to what is there."""
+    """``A x`` without gradients, into ``out`` where it is given, or with ``add`` added to what is there."""
     if values.dim() == 1 and x.dim() == 2:
-        return multiply(places, values[None], x[None])[0]
+        return multiply(places, values[None], x[None], None if out is None else out[None], add=add)[0]
+    if add and out is not None and (runs_kernels(x) or (places.in_order and x.shape[-1] in GROUPED)):
+        return out.add_(multiply(places, values, x))
     if runs_kernels(x):
         from tadropedge.kernels import spmm
 
@@ -221,15 +229,16 @@ def multiply(places: Csr, values: Tensor, x: Tensor, out: Tensor | None = None, 
     hush_beta_warning()
     width = blocks.shape[-1]
     products = blocks.new_empty((trials, places.num_rows, width)) if out is None else out
+    if not (MKL or add):  # elsewhere, what is there may be multiplied by beta = 0, which leaves NaN as it is
+        products.zero_()
     for trial in range(trials):
         mine = matrices[trial if len(matrices) > 1 else 0]
         matrix = torch.sparse_csr_tensor(places.crow, places.col, mine, shape, check_invariants=False)
         block = blocks[trial if len(blocks) > 1 else 0]
-        # Not by torch.mm, which makes a matrix of zeros first and copies the product out of it.
         if places.in_order and width in GROUPED:
-            wide = torch.nn.functional.pad(block, (0, 1))
-            products[trial] = wide.new_empty(len(products[trial]), width + 1).addmm_(matrix, wide, beta=0)[:, :width]
+            products[trial] = torch.mm(matrix, torch.nn.functional.pad(block, (0, 1)))[:, :width]
         else:
+            # Not by torch.mm, which makes a matrix of zeros first and copies the product out of it.
             products[trial].addmm_(matrix, block, beta=int(add))
     return products
 

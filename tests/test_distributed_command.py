@@ -46,14 +46,14 @@ def process_of(run: subprocess.Popen[str], rank: int) -> int:
     raise AssertionError(f"no process of rank {rank}")
 
 
-def killed(run: subprocess.Popen[str], rank: int, checkpoint: Path, after: int) -> str:
-    """Kill one process of a run that has written a checkpoint past some epoch; what all of them then say."""
+def killed(run: subprocess.Popen[str], rank: int | None, checkpoint: Path, after: int) -> str:
+    """Kill one process of a run, or torchrun, after a checkpoint past some epoch; what all of them then say."""
     deadline = time.monotonic() + SECONDS
     while epoch_of(checkpoint) <= after:
         assert run.poll() is None, run.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    os.kill(process_of(run, rank), signal.SIGKILL)
+    os.kill(run.pid if rank is None else process_of(run, rank), signal.SIGKILL)
     _, words = run.communicate(timeout=SECONDS)
     assert run.returncode != 0
     return words
@@ -68,7 +68,7 @@ def test_a_killed_process_ends_all_and_the_next_run_goes_on(tmp_path):
     checkpoint = tmp_path / "checkpoint.safetensors"
     words = (*TRAIN, "--out", str(tmp_path), "--checkpoint-every", "5")
     reached = 0
-    for processes, rank in ((2, 1), (3, 0)):
+    for processes, rank in ((2, 1), (3, 0), (2, None)):
         told = killed(start(processes, *words), rank, checkpoint, reached)
         errors = [line for line in told.splitlines() if line.startswith("error: ")]
         assert len(errors) == 1, told

@@ -364,7 +364,7 @@ def test_batch_norm_of_several_processes_is_refused():
 
 def test_a_fanout_that_does_not_fit_the_network_is_refused():
     laboratory = Laboratory(clusters(), Architecture("gcn", 3, 8), 2)
-    with pytest.raises(TadropedgeError, match=r"fanout has 2 numbers \(15,10\), but the network looks 3 hops far"):
+    with pytest.raises(TadropedgeError, match=r"fanout has 2 numbers \(15,10\), but the network reaches 3 hops"):
         laboratory.train_sampled(Trial("cdf"), MiniBatches(size=5, fanout=(15, 10)))
 
 

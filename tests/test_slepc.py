@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import dense
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 from tadropedge import Graph, TadropedgeError, aggregate_resistance
 from tadropedge.cli import app
 from tadropedge.spectrum import cluster_subspaces, explain
+from tadropedge.spectrum.aim import largest_bound
 from tadropedge.spectrum.clusters import Clusters
 from tadropedge.spectrum.mpi import launch, solver
 from tadropedge.spectrum.mpi.launch import MissingMPIError, environment, module_folders, started, tools
@@ -69,10 +71,14 @@ def test_an_iteration_that_stalls_begins_again_from_what_it_has(monkeypatch):
     monkeypatch.setattr(launch.RunningRanks, "ask", lambda self, **words: asked.append(words) or ask(self, **words))
     monkeypatch.setattr(solver, "AFRESH", 0)  # whenever an iteration does not halve the residuals
     found = solve_on_ranks(*grid(60), 8, GOOD)
-    again = [place for place, words in enumerate(asked) if words.get("again")]
-    assert 1 <= len(again) <= solver.STARTS_AGAIN
-    assert found.steps > again[0]
-    assert found.pairs[0] == pytest.approx(grid_values(60, 8), abs=1e-12)
+    assert {words["again"] for words in asked[1:]} == {True, False}
+    (values, vectors), (L, _) = found.pairs, grid(60)
+    assert values == pytest.approx(grid_values(60, 8), abs=1e-12)
+    residuals = np.linalg.norm(L @ vectors - vectors * values, axis=0)[1:]
+    assert (residuals <= GOOD.limits(values, largest_bound(L))[1:]).all()  # which they were not where it stalled
+    runs = [words for before, words in pairwise(asked[1:]) if before["again"] and not words["again"]]
+    assert 1 <= len(runs) <= solver.STARTS_AGAIN
+    assert asked[-1]["tolerance"] == solver.ENOUGH
 
 
 @ranked

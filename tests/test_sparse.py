@@ -104,6 +104,20 @@ def test_a_product_overwrites_whatever_was_there(width, dtype, index):
     expected = to_dense(places, values) @ x
     assert torch.allclose(out, expected)
     assert torch.allclose(multiply(places, values, x, out, add=True), 2 * expected)
+    assert torch.allclose(multiply(places, values, x[0], out[0], add=True), 3 * expected[0])
+    assert torch.allclose(out, 3 * expected)
+
+
+@pytest.mark.parametrize("width", [3, 8])
+def test_a_product_of_an_operator_is_added(width):
+    places = clusters([10, 10], 0.5, 0.1).pattern.places
+    values, x, out = (
+        normal(len(places.col)),
+        normal(1, places.num_cols, width),
+        normal(1, places.num_rows, width, seed=3),
+    )
+    expected = out + to_dense(places, values) @ x
+    assert torch.allclose(multiply(places, values, x, out, add=True), expected)
 
 
 @pytest.mark.parametrize("width", range(1, 40))
@@ -125,13 +139,19 @@ def test_zeros_among_the_entries_change_no_bit_of_an_operator(width):
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
 def test_the_gradient_of_features_adds_up_over_blocks_of_nodes(rows, monkeypatch):
     monkeypatch.setattr(sparse_module, "NODES_AT_ONCE", rows)
-    places, values = csr(PLACES, ROWS, COLS), normal(len(PLACES))
-    slope = normal(TRIALS, ROWS, FEATURES, seed=1)
-    expected = to_dense(places, values).T @ slope
+    matrix = normal(12, 3) * (normal(12, 3, seed=2) > -0.5)
+    places, values = csr(matrix.nonzero().tolist(), 12, 3), matrix[matrix != 0]
+    slope = normal(TRIALS, 12, FEATURES, seed=1)
+    parts = list(sparse_module._turned_parts(places, values))
+    assert len(parts) == min(-(-12 // rows), len(values) // 3)
     found = KeptProducts.sparse(places, values).gradient(slope.mT.contiguous().mT)  # in an order of its own
-    assert torch.allclose(found, expected)
-    none = KeptProducts.sparse(csr([], 0, COLS), normal(0)).gradient(normal(TRIALS, 0, FEATURES))
-    assert none.shape == (TRIALS, COLS, FEATURES)
+    assert torch.allclose(found, matrix.T @ slope)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(0, 4), (5, 0), (0, 0), (5, 4)])
+def test_features_without_entries_have_no_gradient(rows, cols):
+    none = KeptProducts.sparse(csr([], rows, cols), normal(0)).gradient(normal(TRIALS, rows, FEATURES))
+    assert none.shape == (TRIALS, cols, FEATURES)
     assert not none.any()
 
 

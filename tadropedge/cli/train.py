@@ -296,13 +296,13 @@ def _check_together(partition: str | None, every: int | None, out: Path | None, 
     if partition is not None:
         lookup("partition", partition, dict.fromkeys(PARTITIONS))
     given = {"--partition": partition, "--checkpoint-every": every}
-    if not launched() and (flags := [flag for flag, value in given.items() if value is not None]):
-        raise TadropedgeError(
-            f"{flags[0]} belongs to a training by several processes: torchrun --nproc-per-node=K -m tadropedge train …"
-        )
     if plan is not None and (flags := [flag for flag, value in given.items() if value is not None]):
         raise TadropedgeError(
             f"{flags[0]} belongs to a training on the whole graph: leave out --mini-batch {plan.size}"
+        )
+    if not launched() and (flags := [flag for flag, value in given.items() if value is not None]):
+        raise TadropedgeError(
+            f"{flags[0]} belongs to a training by several processes: torchrun --nproc-per-node=K -m tadropedge train …"
         )
     if every is not None and out is None:
         raise TadropedgeError(f"--checkpoint-every {every} needs --out, the folder that checkpoints are written to")

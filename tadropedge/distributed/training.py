@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from tadropedge.distributed.checkpoint import NAME, read_checkpoint, restore, wr
 from tadropedge.distributed.deal import WholeTask, deal
 from tadropedge.distributed.group import Group
 from tadropedge.distributed.partition import partition
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import SpreadError, TadropedgeError
 from tadropedge.fingerprint import fingerprint, of_this_package
 from tadropedge.method import Method
 from tadropedge.nn.network import Network
@@ -151,6 +153,7 @@ def train_spread(
     batch = SpreadBatch(task, plan.architecture, [plan.trial], plan.course)
     if plan.checkpoint is not None:
         restore(batch, plan.checkpoint)
+    launcher = os.getppid()
 
     def reached(epoch: int) -> None:
         if (
@@ -159,6 +162,10 @@ def train_spread(
             and (epoch % keeping.every == 0 or epoch == plan.course.epochs)
         ):
             write_checkpoint(keeping.folder, batch, plan.training)
+        if os.getppid() != launcher:  # or nobody would end these processes
+            if group.rank == 0:
+                raise SpreadError(f"torchrun ended after epoch {epoch}; run the same command again to go on from there")
+            sys.exit(2)
         if progress is not None:
             progress(epoch, plan.course.epochs)
 

@@ -40,7 +40,7 @@ class MiniBatches:
 
         >>> MiniBatches(size=8, fanout=(15, 10)).of_hops(3)
         Traceback (most recent call last):
-        tadropedge.errors.TadropedgeError: fanout has 2 numbers (15,10), but the network looks 3 hops far: give one \
+        tadropedge.errors.TadropedgeError: fanout has 2 numbers (15,10), but the network reaches 3 hops: give one \
 number, or 3
         """
         given, hops = tuple(self.fanout), check_integer("hops", hops, 0, MOST_HOPS)
@@ -49,7 +49,7 @@ number, or 3
         if len(given) != hops:
             listed = ",".join(map(str, given))
             raise TadropedgeError(
-                f"fanout has {len(given)} numbers ({listed}), but the network looks {_hops(hops)} far: give one "
+                f"fanout has {len(given)} numbers ({listed}), but the network reaches {_hops(hops)}: give one "
                 f"number{f', or {hops}' if hops > 1 else ''}"
             )
         return given

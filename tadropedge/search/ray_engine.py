@@ -286,11 +286,16 @@ class _Workers:
                 _tell([moment for _, moment, _ in notes.values()])
                 waited.look(len(out), len(notes))
         finally:
-            if out:
-                # Not by ray.cancel: a task that begins or ends at that moment brings down this process
-                # ("Tried to complete task that was not pending", Ray 2.60).
-                with suppress(Exception):
-                    self._board.dismiss.remote(call)
+            self._dismiss(call)
+
+    def _dismiss(self, which: str | Key) -> None:
+        """Let workers leave what nobody waits for.
+
+        Not by ``ray.cancel``: a task that begins or ends at that moment brings down this process ("Tried to complete
+        task that was not pending", Ray 2.60).
+        """
+        with suppress(Exception):
+            self._board.dismiss.remote(which)
 
     def _elsewhere(self, batch: _Batch) -> Any:
         """The task, on none of the nodes where the batch was lost if there are others."""
@@ -340,6 +345,7 @@ class _Workers:
         late = [one for one, batch in out.items() if batch.key in notes and notes[batch.key][2] > deadline]
         taken = [out.pop(reference) for reference in late]
         for batch in taken:
+            self._dismiss(batch.key)
             self._end(*notes[batch.key][0])
         for batch in taken:
             self._lose(batch, f"no sign of life for {deadline:g} s")

@@ -45,9 +45,9 @@ from tadropedge.training.task import Task
 from tadropedge.training.trainer import check_named, check_trial, train
 from tadropedge.watching import Moment, Phase, tell, watched
 
-VERSION = (
-    1  # of the trainer: raise it when the same trial would give another result, so that old trials are not resumed
-)
+# Of the trainer: raise it when the same trial would give another result, so that old trials are not resumed. Rounding
+# does not count: processors differ in it, too.
+VERSION = 1
 CPU_BUDGET = 1.5e9  # bytes of activations per batch on a CPU: larger batches fall out of its caches
 SHARE = 0.6  # of the free memory that a batch may take
 CERTAIN = 0.4  # of the estimate, which is for batches: one training that is refused beforehand would not have fitted

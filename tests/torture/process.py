@@ -81,9 +81,11 @@ class Running:
 
     def wait(self, seconds: float = 120.0) -> Ended:
         """How it ended; it is stopped after so many seconds."""
-        code, took = _wait(self.pid, self.begun + seconds), time.monotonic() - self.begun
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        try:
+            code, took = _wait(self.pid, self.begun + seconds), time.monotonic() - self.begun
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         words = [self.folder / name for name in WORDS]
         ended = Ended(code, *(path.read_text(errors="replace") for path in words), took)
         for path in words:

@@ -26,9 +26,9 @@ ASK = 0.5  # LOBPCG locks pairs at this share of what is needed
 SURE = 0.5  # all are good at this share of what is needed: an iteration follows, and estimates are a little off
 OFTEN = 4  # iterations in a row within what is needed, which will do where rounding keeps it from getting better
 PATIENCE = 60  # iterations without progress after which rounding, or the graph, has won
-AFRESH = 15  # iterations without progress after which LOBPCG starts again from what it has, where that is
-CLOSE = 1e3  # times what is needed at most: its directions have become so alike that rounding keeps them from helping
-STARTS_AGAIN = 3  # times
+AFRESH = 15  # iterations without progress after which LOBPCG starts again from the vectors it has: its directions
+CLOSE = 1e3  # have become so alike that rounding spoils them; only within this many times what is needed
+STARTS_AGAIN = 3  # at most
 ENOUGH = 1e300  # a tolerance that ends the iteration
 TINY = 1e-30  # a residual that is zero, where logarithms are taken
 NOTHING = 1e-300  # one that no pair reaches
@@ -102,7 +102,7 @@ def _converge(ranks: RunningRanks, norm: float, aim: Aim) -> dict[str, Any]:
     Pairs are locked in order when they are good enough; once all are, the iteration is told to end. Where it stalls
     close to the end, it is told to begin again from there.
     """
-    first, best, since, good, steps, again = 0.0, np.inf, 0, 0, 0, 0
+    first, best, since, good, steps, run, wanted_run = 0.0, np.inf, 0, 0, 0, 0, 0
     while True:
         said = ranks.next()
         if "done" in said:
@@ -115,17 +115,17 @@ def _converge(ranks: RunningRanks, norm: float, aim: Aim) -> dict[str, Any]:
         first, steps, good = max(first, worst), steps + 1, good + 1 if worst <= 1 else 0
         gained, to_go = np.log(first / worst), np.log(max(worst, 1.0))
         aim.report(float(gained / (gained + to_go)) if gained > 0 else 0.0)
-        if largest < best / 2:
-            best, since = largest, steps
+        if largest < best / 2 or said["run"] > run:
+            best, since, run = largest, steps, said["run"]
         if steps - since > PATIENCE:
             raise RuntimeError(f"stalled at {worst:.1f} times the wanted residual after {steps} steps")
         known = (residuals <= KNOWN * abs(values)).all()
         ends = worst <= SURE or good == OFTEN
-        if not ends and again < STARTS_AGAIN and worst <= CLOSE and steps - since > AFRESH:
-            again, best, since = again + 1, np.inf, steps
-            ranks.ask(tolerance=ENOUGH, again=True)
-        else:
-            ranks.ask(tolerance=ENOUGH if ends else ASK * float(limits.min()) if known else NOTHING)
+        if wanted_run == run < STARTS_AGAIN and worst <= CLOSE and steps - since > AFRESH:
+            wanted_run += 1
+        again = not ends and run < wanted_run  # it makes one more iteration before it ends
+        enough = ASK * float(limits.min()) if known else NOTHING
+        ranks.ask(tolerance=ENOUGH if ends or again else enough, again=again)
 
 
 def _ritz(L: sp.csr_matrix, null: Floats, vectors: Floats) -> Eigenpairs:

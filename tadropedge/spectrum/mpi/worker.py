@@ -6,9 +6,9 @@ rank 0 finds goes to standard output, what it is to do comes from standard input
     {"ready": {"ranks": 2, "bytes": 4}}                 how many there are, and the size of PETSc's integers
     ← {"matrix": FILE, "null": FILE, "vectors": FILE, "wanted": 7, "block": 10}
     {"loaded": true}                                    the files have been read
-    {"values": [...], "residuals": [...]}               after each iteration: the lowest pairs
-    ← {"tolerance": 1e-11}                              what is good enough, as far as can be told by then; with
-                                                        "again", to be begun again with what was found
+    {"run": 0, "values": [...], "residuals": [...]}     after each iteration: the lowest pairs
+    ← {"tolerance": 1e-11, "again": false}              what is good enough, as far as can be told by then, and
+                                                        whether to start again from the vectors found so far
     {"done": {"memory": [...], "steps": 31, ...}}       the vectors are in their file; peak bytes of each rank
     {"error": "..."}                                    instead of any of these
 """
@@ -43,7 +43,7 @@ class Rank:
         self.PETSc = importlib.import_module("petsc4py.PETSc")
         self.SLEPc = importlib.import_module("slepc4py.SLEPc")
         self.first = self.PETSc.COMM_WORLD.rank == 0
-        self.begun, self.steps, self.again = time.monotonic(), 0, False
+        self.begun, self.steps, self.run, self.again = time.monotonic(), 0, 0, False
 
     def say(self, **words: Any) -> None:
         """Tell who started this, once."""
@@ -81,8 +81,14 @@ class Rank:
         null = L.createVecRight()
         null.load(self.viewer(task["null"], "r"))
         self.say(loaded=True)
-        solver = self.solver(L, null, task["block"])
-        self.write(task["vectors"], self.converged(solver, L, task["wanted"]))
+        vectors = self.converged(self.solver(L, null, task["block"]), L, task["wanted"])
+        while self.again:
+            # Another solver: one that is used twice forgets the null vector that it was to leave out.
+            self.run += 1
+            solver = self.solver(L, null, task["block"])
+            solver.setInitialSpace(vectors)
+            vectors = self.converged(solver, L, task["wanted"])
+        self.write(task["vectors"], vectors)
 
     def solver(self, L: Any, null: Any, block: int) -> Any:
         """LOBPCG with one multigrid cycle as its preconditioner, and the null vector out of its way.
@@ -116,26 +122,25 @@ class Rank:
 
     def converged(self, solver: Any, L: Any, wanted: int) -> list[Any]:
         """The wanted vectors, once whoever started this is content."""
+        solver.setTolerances(TINY, MOST_STEPS)
         solver.setDimensions(wanted)
         solver.setMonitor(lambda _, step, good, values, errors: self.watch(solver, values[:wanted], errors[:wanted]))
-        while True:
-            solver.setTolerances(TINY, MOST_STEPS)
-            solver.solve()
-            if solver.getConverged() < wanted:
-                raise RuntimeError(f"{solver.getConverged()} of {wanted} pairs converged in {self.steps} steps")
-            vectors = [L.createVecRight() for _ in range(solver.getConverged())]
-            for number, vector in enumerate(vectors):
-                solver.getEigenpair(number, vector)
-            if not self.again:
-                return vectors[:wanted]
-            solver.setInitialSpace(vectors)
+        solver.solve()
+        if solver.getConverged() < wanted:
+            raise RuntimeError(f"{solver.getConverged()} of {wanted} pairs converged in {self.steps} steps")
+        vectors = [L.createVecRight() for _ in range(wanted)]
+        for number, vector in enumerate(vectors):
+            solver.getEigenpair(number, vector)
+        solver.destroy()
+        return vectors
 
     def watch(self, solver: Any, values: Any, errors: Any) -> None:
         """Report an iteration, and hear how good is good enough."""
         self.steps += 1
-        self.say(values=[complex(value).real for value in values], residuals=[float(error) for error in errors])
+        found = {"values": [complex(value).real for value in values], "residuals": [float(error) for error in errors]}
+        self.say(run=self.run, **found)
         heard = self.asked()
-        self.again = heard.get("again", False)
+        self.again = heard["again"]
         solver.setTolerances(heard["tolerance"], MOST_STEPS)
 
     def write(self, path: str, vectors: list[Any]) -> None:
