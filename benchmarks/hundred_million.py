@@ -4,8 +4,10 @@ The graph is that of ``spectrum.py --growth`` (blocks of nodes with power-law de
 pieces and written as an ``.npz`` file that can be mapped into memory. Each quantity is computed by the command itself,
 in its own process, and counts with everything: reading, scoring, the probabilities of every rule, and the files. Peak
 memory is that of the whole process, or with ``--device cuda`` of the GPU, where reading and writing count as time only.
+With ``--no-csv`` the only file of scores is ``weights.npz``: a line of text per edge takes longer than most scores.
 
     python benchmarks/hundred_million.py [--edges 100000000] [--quantities degree jaccard normalized] [--device cuda]
+        [--no-csv]
 """
 
 from __future__ import annotations
@@ -94,10 +96,10 @@ def measure(file: Path, quantity: str, options: argparse.Namespace) -> dict[str,
     """One quantity in another process; ``status`` says what went wrong."""
     out = options.folder / f"weights-{quantity}"
     row: dict[str, Any] = {"quantity": quantity, "device": options.device, "commit": commit()}
-    row["load"] = round(os.getloadavg()[0], 1)
+    row["csv"], row["load"] = options.csv, round(os.getloadavg()[0], 1)
     shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, __file__, "--device", options.device, "--child", str(file), *QUANTITIES[quantity]]
-    command += ["--no-figures", "--json", "--out", str(out)]
+    command += ["--no-figures", "--csv" if options.csv else "--no-csv", "--json", "--out", str(out)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit, check=False)
     except subprocess.TimeoutExpired:
@@ -129,6 +131,7 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=Path("hundred"), help="for the graph and the files, removed later"
     )
+    parser.add_argument("--csv", action=argparse.BooleanOptionalAction, default=True, help="whether to write weights.csv")
     parser.add_argument("--limit", type=float, default=7200, help="seconds for one quantity")
     parser.add_argument("--out", help="file for the numbers (default results/benchmarks/hundred-million-DEVICE.json)")
     parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

@@ -154,7 +154,7 @@ OWN = {
 SHARED = {"weights": SCORED, "sparsify": SCORED, "train": LABORATORY, "compare": LABORATORY, "predict": {}}
 CASES = [(name, *case) for name in COMMANDS for case in (SHARED[name] | OWN[name]).items()]
 # Nothing can be wrong with these: they are there or not, or take whatever comes.
-FREE = {"--wait", "--json", "--explain", "--figures", "--unweighted", "--header", "--certificate", "--kind"}
+FREE = {"--wait", "--json", "--explain", "--figures", "--csv", "--unweighted", "--header", "--certificate", "--kind"}
 FREE |= {"--per-layer", "--self-weight", "--batch-norm", "--gradient-norms"}
 
 

@@ -70,6 +70,18 @@ def test_json_is_json_alone_and_figures_can_be_left_out(tmp_path):
         assert np.array_equal(arrays["weight"], effective_resistance(ZOO["karate"]))
 
 
+def test_the_table_can_be_left_out_and_none_of_an_earlier_run_stays(tmp_path):
+    arguments = ("karate", "--score", "degree", "--no-figures", "--out", tmp_path)
+    assert run(*arguments).exit_code == 0
+    with np.load(tmp_path / "weights.npz") as arrays:
+        before = arrays["weight"]
+    result = run(*arguments, "--no-csv")
+    assert f"written to {tmp_path}: weights.npz, summary.json" in result.stdout
+    assert names(tmp_path) == ["summary.json", "weights.npz"]
+    with np.load(tmp_path / "weights.npz") as arrays:
+        assert np.array_equal(arrays["weight"], before)
+
+
 def test_explain_computes_and_writes_nothing(tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("something was solved")

@@ -76,6 +76,7 @@ def weights_command(
     header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
     figures: Annotated[bool, Option(help="draw pictures and the page")] = True,
+    csv: Annotated[bool, Option(help="write weights.csv, a line per edge; weights.npz is always written")] = True,
     explain: Annotated[bool, Option("--explain", help="print the plan of the solvers; solve nothing")] = False,
     seed: Seed_ = 0,
     device: Device_ = "cpu",
@@ -132,8 +133,8 @@ def weights_command(
             solved = scored(read, progress=partial(report, "edges scored"))
             summary = write_all(
                 solved, name, out, gamma=gamma, part=part, spoken=part.of(solved, scored), classes=found.labels,
-                class_names=found.class_names, draw=figures, run=run_label(place, command_line()), report=report,
-                **budget,
+                class_names=found.class_names, draw=figures, table=csv, run=run_label(place, command_line()),
+                report=report, **budget,
             )  # fmt: skip
     show(summary, as_json, [page(summary), *summary["left_out"], f"written to {out}: {', '.join(summary['files'])}"])
 

@@ -52,6 +52,7 @@ def write_all(
     classes: Tensor | None = None,
     class_names: Sequence[str] | None = None,
     draw: bool = True,
+    table: bool = True,
     run: Mapping[str, Any] | None = None,
     report: Report = lambda *_: None,
 ) -> dict[str, Any]:
@@ -60,7 +61,8 @@ def write_all(
     With ``keep_ratio``, strategies are shown at this share of kept edges instead of ``keep_prob``. Summary and pictures
     speak of one ``part`` of the graph, by default its largest component, with what was found there, ``spoken``; the
     scores that are written are those of all edges. ``classes [N]``, called ``class_names``, colour its page.
-    Pictures of an earlier run that this one does not draw are removed: all files of a folder speak of one graph.
+    Without ``table`` there is no ``weights.csv``, which takes longer than the scores where edges are many.
+    Files of an earlier run that this one does not make are removed: all files of a folder speak of one graph.
     """
     begun = time.monotonic()
     part = Part.chosen(scored.graph) if part is None else part
@@ -76,17 +78,14 @@ def write_all(
     )
     pictures, left_out = _pictures(shown, name) if draw else ({}, [])
     found["left_out"] = unreached + left_out
-    files: dict[str, Write] = {
-        "weights.csv": lambda path: write_csv(path, scored, adaptive),
-        "weights.npz": lambda path: write_npz(path, scored, knee),
-        **pictures,
-    }
+    files: dict[str, Write] = {"weights.csv": lambda path: write_csv(path, scored, adaptive)} if table else {}
+    files |= {"weights.npz": lambda path: write_npz(path, scored, knee), **pictures}
     for done, (file, write) in enumerate(files.items()):
         report("files written", done, len(files) + 1)
         write(folder / file)
-    for file in set(PICTURES) - set(pictures):
+    for file in {"weights.csv", *PICTURES} - set(files):
         (folder / file).unlink(missing_ok=True)
-    found["files"] = ["weights.csv", "weights.npz", "summary.json", *pictures]
+    found["files"] = [file for file in FILES if file in files or file == "summary.json"]
     seconds = {"solving": round(scored.seconds, 3), "writing": round(time.monotonic() - begun, 3)}
     found["run"] = {**(run or {}), "seconds": seconds}
     write_atomic(folder / "summary.json", (json.dumps(found, indent=2) + "\n").encode())
