@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=Path("hundred"), help="for the graph and the files, removed later"
     )
-    parser.add_argument("--csv", action=argparse.BooleanOptionalAction, default=True, help="whether to write weights.csv")
+    parser.add_argument("--csv", action=argparse.BooleanOptionalAction, default=True, help="write weights.csv")
     parser.add_argument("--limit", type=float, default=7200, help="seconds for one quantity")
     parser.add_argument("--out", help="file for the numbers (default results/benchmarks/hundred-million-DEVICE.json)")
     parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
