@@ -6,7 +6,8 @@ On a CPU: one trial of a two-layer GCN; the two take turns in blocks of a few ep
 median seconds per epoch. ``products_milliseconds`` are those of the matrix products of such an epoch alone, without
 coins, operators, dropout, losses and Adam: a bound. On a GPU: 100 trials of 400 epochs at once, against
 PyTorch Geometric training them one by one, of which 40 epochs of one trial are measured and scaled
-(``pyg_seconds_scaled``).
+(``pyg_seconds_scaled``). Ours also with ``precision="high"``, where the GPU rounds the factors of dense products to
+TF32; PyTorch Geometric, whose time goes into launching kernels, in float32 only.
 
     python benchmarks/training.py [--device cuda] [--out FILE] [--quick]
 """
@@ -17,6 +18,8 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,7 @@ from tadropedge.shift import shift_operator
 from tadropedge.sparse import KeptProducts, multiply
 from tadropedge.training.batch import Batch, Course
 from tadropedge.training.config import Architecture, Trial
-from tadropedge.training.laboratory import Laboratory, make_task
+from tadropedge.training.laboratory import PRECISIONS, Laboratory, make_task
 
 GRAPHS = ("cora", "citeseer", "pubmed")
 HIDDEN = 128
@@ -119,34 +122,36 @@ def mixed_trials(count: int) -> list[Trial]:
     return [Trial.of(METHODS[i % len(METHODS)], seed=i, **SPACE.draw(seed=0, i=i)) for i in range(count)]
 
 
-def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> dict[str, Any]:
+def many_trials(dataset: Dataset, layers: int, count: int, epochs: int) -> Iterator[dict[str, Any]]:
     """(b) Many trials at once, set-up included; edge scores are computed before and timed separately."""
     device = dataset.device.type
     architecture = Architecture(layers=layers, hidden=HIDDEN)
     trials = mixed_trials(count)
-    lab = Laboratory(dataset, architecture, epochs=epochs)
-    weighing = seconds(lambda: lab.scores("aggregate"), device)
-    lab.epochs = 3
-    lab.train(trials)  # compiles the kernels
-    lab.epochs = epochs
-    ours = seconds(lambda: lab.train(trials), device)
     measured = min(40, epochs)
     theirs, way = min((pyg_seconds(dataset, layers, way, measured) * count * epochs, way) for way in WAYS)
-    return {
-        "graph": dataset.name,
-        "device": device,
-        "layers": layers,
-        "trials": count,
-        "epochs": epochs,
-        "trials_at_once": min(count, lab.fitting()),
-        "seconds": round(ours, 3),
-        "milliseconds_an_epoch": round(1e3 * ours / epochs, 3),
-        "weights_seconds": round(weighing, 3),
-        "pyg_seconds_scaled": round(theirs, 1),
-        "pyg_way": way,
-        "pyg_epochs_measured": measured,
-        "times_faster": round(theirs / ours, 1),
-    }
+    for precision in PRECISIONS:
+        lab = Laboratory(dataset, architecture, epochs=epochs, precision=precision)
+        weighing = seconds(partial(lab.scores, "aggregate"), device)
+        lab.epochs = 3
+        lab.train(trials)  # compiles the kernels
+        lab.epochs = epochs
+        ours = seconds(partial(lab.train, trials), device)
+        yield {
+            "graph": dataset.name,
+            "device": device,
+            "layers": layers,
+            "precision": precision,
+            "trials": count,
+            "epochs": epochs,
+            "trials_at_once": min(count, lab.fitting()),
+            "seconds": round(ours, 3),
+            "milliseconds_an_epoch": round(1e3 * ours / epochs, 3),
+            "weights_seconds": round(weighing, 3),
+            "pyg_seconds_scaled": round(theirs, 1),
+            "pyg_way": way,
+            "pyg_epochs_measured": measured,
+            "times_faster": round(theirs / ours, 1),
+        }
 
 
 def pyg_seconds(dataset: Dataset, layers: int, way: str, epochs: int) -> float:
@@ -165,12 +170,13 @@ def measured_rows(device: str, root: Path, quick: bool) -> Iterator[dict[str, An
         yield from (one_trial(dataset, blocks=1 if quick else 12) for dataset in datasets)
     if device == "cuda" or quick:
         size = (4, 4) if quick else (100, 400)
-        yield from (many_trials(dataset, layers, *size) for dataset in datasets for layers in (2, 3))
+        for dataset, layers in product(datasets, (2, 3)):
+            yield from many_trials(dataset, layers, *size)
 
 
 def line(row: dict[str, Any]) -> str:
     """A row for the terminal."""
-    what = "{graph:9s} {device}  {layers} layers  {trials:3d} trials  ".format(**row)
+    what = "{graph:9s} {device}  {layers} layers  {trials:3d} trials  ".format(**row) + row.get("precision", "") + "  "
     if "seconds" in row:
         numbers = "ours {seconds:8.2f} s   PyG {pyg_seconds_scaled:8.1f} s (scaled)   ".format(**row)
     else:

@@ -31,6 +31,7 @@ from tadropedge.method import Method
 from tadropedge.regimes.results import BASE, Value
 from tadropedge.registry import NETWORKS
 from tadropedge.search.space import Space
+from tadropedge.training.laboratory import PRECISIONS
 from tadropedge.typed import Share, build
 
 if sys.version_info >= (3, 11):
@@ -60,7 +61,8 @@ class Regime:
     ``labels`` per class, or ``"full"``; ``keep_ratio``: the share of the edges that every method keeps, None: each
     tunes its own; ``add_edges``: random edges, as a share of the graph's own; ``hide_features``: the share of the nodes
     without features. ``trials`` are searched on each of ``choose_splits`` splits, the best ``finalists`` of them on
-    ``final_splits`` further ones (0: there are no finals), and the choice is judged on ``seeds``.
+    ``final_splits`` further ones (0: there are no finals), and the choice is judged on ``seeds``. ``precision`` of
+    matrix products is as in :class:`~tadropedge.training.laboratory.Laboratory`.
 
     >>> Regime(labels=0)
     Traceback (most recent call last):
@@ -81,6 +83,7 @@ class Regime:
     finalists: int = 0
     final_splits: int = 0
     seeds: int = 50
+    precision: str = "highest"
 
     def __post_init__(self) -> None:
         if self.labels != FULL:
@@ -88,6 +91,7 @@ class Regime:
                 raise TadropedgeError(f"labels must be a number per class or {FULL!r}, got {self.labels!r}")
             check_integer("labels", self.labels, least=1)
         lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
+        lookup("precision", self.precision, PRECISIONS)
         for name in COUNTS:
             check_integer(name, getattr(self, name), least=1)
         check_integer("seeds", self.seeds, least=2)  # one alone has no interval

@@ -127,6 +127,7 @@ class _Laboratories:
         regime = cell.regime
         # Whatever else decides a training is part of the name of its study.
         how = f"{regime.labels}-labels/{regime.hidden}-wide/{regime.epochs}-epochs/every-{regime.evaluate_every}"
+        how += "" if regime.precision == "highest" else f"/{regime.precision}-precision"
         dataset = replace(self.dataset(cell), name=f"{cell.dataset}/{how}/{regime.choose_splits}-splits")
         return laboratory_for(
             self.changed(dataset, regime).to(self.run.device),
@@ -136,6 +137,7 @@ class _Laboratories:
             epochs=regime.epochs,
             evaluate_every=regime.evaluate_every,
             choose_splits=regime.choose_splits,
+            precision=regime.precision,
             cache_dir=self.run.out / "cache",
         )
 
