@@ -18,6 +18,7 @@ from tadropedge.regimes.judging import Played, map_rows
 from tadropedge.regimes.recipe import MapRecipe, load_map_recipe
 from tadropedge.regimes.results import FAILED, JUDGED, OUT_OF_REACH, MapCell, RegimeMap, read_map, write_map
 from tadropedge.regimes.running import MapRun, _Laboratories, measured, planned_trainings
+from tadropedge.regimes.sittings import read_sittings
 from tadropedge.training.laboratory import Laboratory
 
 if sys.version_info >= (3, 11):
@@ -154,6 +155,28 @@ def test_a_map_is_the_same_in_one_run_or_in_pieces(tmp_path, monkeypatch, one_th
     again = measured(recipe(BUDGET, NOISE), pieces)
     assert again.rows == found.rows  # with the seconds of an epoch
     assert counted.trainings == 0
+
+
+def test_the_label_tells_of_those_who_trained_not_of_those_who_look(tmp_path, monkeypatch, one_thread):
+    monkeypatch.setenv("TADROPEDGE_COMMIT", "first")
+    begun = measured(recipe(), MapRun(out=tmp_path))
+    (sitting,) = read_sittings(tmp_path)
+    assert begun.run["commit"] == sitting.commit == "first"
+    assert begun.run["sittings"] == 1
+    monkeypatch.setenv("TADROPEDGE_COMMIT", "looks only")
+    assert measured(recipe(), MapRun(out=tmp_path)).run == begun.run
+    monkeypatch.setenv("TADROPEDGE_COMMIT", "second")
+    told = measured(recipe(NOISE), MapRun(out=tmp_path)).run
+    assert told["commit"] == "first, second"
+    assert told["sittings"] == 2
+    assert told["seconds"] == pytest.approx(sum(one.seconds for one in read_sittings(tmp_path)), abs=0.2)
+
+
+def test_a_precision_of_its_own_has_studies_of_its_own(tmp_path):
+    cells = (recipe(base=SMALL | how).cells[0] for how in ({}, {"precision": "high"}))
+    plain, rounded = (_Laboratories(recipe(), MapRun(out=tmp_path)).of(cell) for cell in cells)
+    assert (plain.precision, rounded.precision) == ("highest", "high")
+    assert rounded.dataset.name == plain.dataset.name.replace("/every-1", "/every-1/high-precision")
 
 
 def test_what_drops_nothing_is_trained_once_for_all_budgets(tmp_path, monkeypatch, one_thread):

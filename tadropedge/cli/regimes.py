@@ -85,7 +85,7 @@ def regimes_command(
     source = ["--recipe", told] if recipe is not None else ["--preset", told]
     # Folders belong to this machine alone: they have no place in results.
     command = shlex.join(["tadropedge", "regimes", *source, "--device", device, "--seed", str(seed)])
-    targets = output_folder(out, *FILES, "studies/", "cache/", "seconds.json", wait=wait)
+    targets = output_folder(out, *FILES, "studies/", "cache/", "seconds.json", "sittings.json", wait=wait)
     with training_with(trainers), targets, live_progress(as_json, out / "studies") as report:
         found = measured(chosen, MapRun(out=out, device=place, root=data_root, seed=seed, report=report))
         found = found.labelled(run_label(place, command, time.monotonic() - started))

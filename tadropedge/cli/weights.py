@@ -52,6 +52,7 @@ Clusters_ = Annotated[int | None, Option(metavar="N", help="about so many cluste
 Ranks_ = Annotated[int | None, Option(metavar="K", help="processes of the solver slepc under MPI (default 1)")]
 Tolerance_ = Annotated[float | None, Option(metavar="X", help="bound on the error of every score (default 1e-8)")]
 RelativeError_ = Annotated[float | None, Option(metavar="X", help="of a sketched effective resistance (default 0.1)")]
+Csv_ = Annotated[bool, Option(help="write weights.csv, a line per edge; weights.npz is always written")]
 ComponentOf_ = Annotated[str | None, Option(metavar="NODE", help="the component of this node instead")]
 
 
@@ -76,7 +77,7 @@ def weights_command(
     header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
     unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
     figures: Annotated[bool, Option(help="draw pictures and the page")] = True,
-    csv: Annotated[bool, Option(help="write weights.csv, a line per edge; weights.npz is always written")] = True,
+    csv: Csv_ = True,
     explain: Annotated[bool, Option("--explain", help="print the plan of the solvers; solve nothing")] = False,
     seed: Seed_ = 0,
     device: Device_ = "cpu",
@@ -113,8 +114,8 @@ def weights_command(
     if kind is not None:
         print("warning: --kind is deprecated, use --score", file=sys.stderr)
     options = {
-        "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
-        "tolerance": tolerance, "relative_error": relative_error, "ranks": ranks,
+        "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver, "ranks": ranks,
+        "tolerance": tolerance, "relative_error": relative_error,
     }  # fmt: skip
     given = {option: value for option, value in options.items() if value is not None}
     with nullcontext() if explain else output_folder(out, *FILES, wait=wait):
@@ -122,17 +123,16 @@ def weights_command(
             source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column,
             whole=needs_more(score, given), coloured=figures and not explain,
         ).without_arcs()  # fmt: skip
-        name, read = found.name, found.graph
-        settings = score_settings(score, given, {"seed": seed, **found.known}, name)
+        settings = score_settings(score, given, {"seed": seed, **found.known}, found.name)
         if explain:
-            _explain(read, score, settings, place, as_json)
+            _explain(found.graph, score, settings, place, as_json)
             return
-        part = Part.chosen(read, component, component_of)
+        part = Part.chosen(found.graph, component, component_of)
         with live_progress(as_json, out / "cache") as report:
             scored = partial(solve, score=score, settings=settings, cache_dir=out / "cache", device=place)
-            solved = scored(read, progress=partial(report, "edges scored"))
+            solved = scored(found.graph, progress=partial(report, "edges scored"))
             summary = write_all(
-                solved, name, out, gamma=gamma, part=part, spoken=part.of(solved, scored), classes=found.labels,
+                solved, found.name, out, gamma=gamma, part=part, spoken=part.of(solved, scored), classes=found.labels,
                 class_names=found.class_names, draw=figures, table=csv, run=run_label(place, command_line()),
                 report=report, **budget,
             )  # fmt: skip

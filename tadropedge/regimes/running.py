@@ -1,9 +1,10 @@
 """Measure a map: cell by cell, every method tuned and judged as in a comparison, in one folder that can be resumed.
 
-The trainings of a dataset are Optuna studies in ``studies/DATASET.journal``, edge scores are kept in ``cache/`` and
-the seconds of an epoch in ``seconds.json``. Journals, because a database would take longer to write a trial than a GPU
-to train it. What two cells have in common is trained once: a method that drops nothing is the same at every budget. If
-a run is interrupted, the same call resumes it; where everything is trained, it only judges again.
+The trainings of a dataset are Optuna studies in ``studies/DATASET.journal``, edge scores are kept in ``cache/``, the
+seconds of an epoch in ``seconds.json`` and those of the work in ``sittings.json``. Journals, because a database would
+take longer to write a trial than a GPU to train it. What two cells have in common is trained once: a method that drops
+nothing is the same at every budget. If a run is interrupted, the same call resumes it; where everything is trained, it
+only judges again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError
 from tadropedge.regimes.judging import Played, map_rows
 from tadropedge.regimes.recipe import MapRecipe, Planned, Regime
 from tadropedge.regimes.results import MapCell, RegimeMap
+from tadropedge.regimes.sittings import SittingClock, read_sittings, trained_by
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.search.entrants import BACKBONE
@@ -67,14 +69,31 @@ def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
     laboratories = _Laboratories(recipe, run)
     for cell in recipe.cells:
         laboratories.check(cell)
+    watch = SittingClock(run.out, run.device)
+    try:
+        played = _all_played(laboratories, recipe, replace(run, report=_watched(run.report, watch)))
+    finally:
+        watch.look(last=True)
+    told = {"studies": STUDIES, **trained_by(read_sittings(run.out))}
+    return RegimeMap([one.cell for one in played], map_rows(played), recipe=recipe.document, run=told)
+
+
+def _all_played(laboratories: _Laboratories, recipe: MapRecipe, run: MapRun) -> list[Played]:
     left = [planned_trainings(cell) for cell in recipe.cells]
     played = []
     for place, cell in enumerate(recipe.cells):
         words = f"cell {place + 1} of {len(recipe.cells)}, {cell.key}"
         with relaying(_renamed(words, sum(left[place + 1 :]))):
             played.append(_played(laboratories, cell, run, words))
-    rows = map_rows(played)
-    return RegimeMap([one.cell for one in played], rows, recipe=recipe.document, run={"studies": STUDIES})
+    return played
+
+
+def _watched(report: Report, watch: SittingClock) -> Report:
+    def told(phase: str, done: int, total: int) -> None:
+        watch.look()
+        report(phase, done, total)
+
+    return told
 
 
 def planned_trainings(cell: Planned) -> int:
