@@ -42,6 +42,7 @@ from tadropedge.strategies import keep_probabilities
 from tadropedge.training.config import Trial
 from tadropedge.training.task import Task
 
+DECIDING = ("method", "keep_prob", "keep_ratio", "keep_last", "gamma", "sensitivity")  # of a trial's probabilities
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
 
 
@@ -80,6 +81,11 @@ def keep_rows(graph: Graph, trial: Trial, scores: Mapping[str, Tensor], layers: 
         )
     rising = rising.cummax(dim=0).values  # rounding must not break the nesting
     return rising if rates[0] <= rates[-1] else rising.flip(0)
+
+
+def _drawn_by(trial: Trial) -> tuple[object, ...]:
+    """What decides the probabilities of a trial."""
+    return tuple(getattr(trial, name) for name in DECIDING)
 
 
 def layer_rates(trial: Trial, layers: int) -> list[float]:
@@ -151,10 +157,13 @@ class EdgeCoins:
         self.words = pair_words(graph.num_edges, graph.device)  # held here: a CUDA graph reads them again
         self.rows = self.prob = self.inverse = None
         if any(Method.of(trial.method).strategy is not None for trial in trials):
-            self.rows = torch.stack([keep_rows(graph, trial, scores, layers) for trial in trials], dim=1)  # [L, T, M]
+            # Trials that differ in their seeds or rates of learning alone have the same probabilities.
+            first = {_drawn_by(trial): trial for trial in reversed(trials)}
+            found = {key: keep_rows(graph, trial, scores, layers) for key, trial in first.items()}
+            self.rows = torch.stack([found[_drawn_by(trial)] for trial in trials], dim=1)  # [L, T, M]
             self.prob = self.rows[0]
-            for place, trial in enumerate(trials):
-                self._check(trial, self.rows[:, place], None if inside is None else inside[place])
+            for place, trial in enumerate(first.values() if inside is None else trials):
+                self._check(trial, found[_drawn_by(trial)], None if inside is None else inside[place])
         if self.rows is not None and "unbiased" in self.options:
             self.inverse = 1 / self.rows.to(torch.float32)
 
