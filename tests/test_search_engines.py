@@ -12,7 +12,9 @@ from torture.process import command
 import tadropedge as tde
 from tadropedge.errors import TadropedgeError
 from tadropedge.search import Local, RayEngine, training_with
+from tadropedge.search.engine import run_search
 from tadropedge.search.engines import crew
+from tadropedge.search.space import method_space
 
 TOTAL = len(METHODS) * TRIALS + (len(METHODS) + 2) * REPLICATES
 
@@ -48,6 +50,18 @@ class Shuffled:
 @pytest.fixture(scope="module")
 def undisturbed():
     return compare(optuna.storages.InMemoryStorage(), Trainer())
+
+
+def test_trials_of_one_kind_make_up_batches():
+    methods = ["dropedge", "dropedge:unbiased", "mlp", "cdf"]
+    batches = []
+
+    def train(trials):
+        batches.append([trial.method for trial in trials])
+        return Trainer()(trials)
+
+    run_search(train, method_space, methods, 2, 0, optuna.storages.InMemoryStorage(), batch=4)
+    assert batches == [["dropedge", "cdf"] * 2, ["dropedge:unbiased"] * 2 + ["mlp"] * 2]
 
 
 @pytest.mark.parametrize("name", ["study.db", "trials.journal", None])

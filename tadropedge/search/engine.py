@@ -168,6 +168,7 @@ def run_jobs(
     if (look := _look.get()) is not None:
         look(train, jobs)
         return
+    jobs = _by_kind(jobs)
     missing = {(job.ledger.id, job.index): job for job in jobs if not job.ledger.holds(job.index, job.trial)}
     count = _Count(progress, len(jobs))
     count.reach(len(jobs) - len(missing))
@@ -178,6 +179,18 @@ def run_jobs(
     except KeyboardInterrupt:  # which may have come when a batch was written and not yet counted
         count.reach(sum(job.ledger.holds(job.index, job.trial) for job in jobs))
         raise
+
+
+def _by_kind(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs with those of one network and the same options next to each other, else in their order.
+
+    A batch trains one kind after the other, so a batch of one kind takes less time than one of many.
+    """
+    kinds: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:
+        method = Method.of(job.trial.method)
+        kinds.setdefault((method.network, *method.options), []).append(job)
+    return [job for alike in kinds.values() for job in alike]
 
 
 def _run(
