@@ -281,6 +281,7 @@ def draw(
     exact: bool = False,
     inside: Tensor | None = None,
     fixed: bool = False,
+    trees: Tensor | None = None,
 ) -> Tensor:
     """The masks of :func:`sample_edges` for code that holds tensors: ``[..., M]``, with unchecked float64 ``prob``.
 
@@ -288,7 +289,8 @@ def draw(
     ``[T]`` and ``epoch`` a number, both int64 tensors. Each ``layer`` has its own coins and its own forests.
     ``inside [T, M]`` marks the edges that a row may use at all: the others are never kept, Σ p leaves them out, and
     forests span the graph of the edges inside. With ``fixed`` no value is looked at on the host, so that a CUDA graph
-    can record it; without, large graphs are faster. The masks are equal.
+    can record it; without, large graphs are faster. The masks are equal. ``trees`` are the forests of the masks, bool
+    ``[..., M]``, where they were drawn before (:func:`draw_forests`).
 
     :func:`check_connected` says, once and on the host, whether Σ p suffices; where it does not, the forest alone is
     kept here.
@@ -297,11 +299,10 @@ def draw(
         prob = torch.where(inside, prob, 0.0)
     if forest is None and not exact:
         return toss_seeds(words, seeds, epoch, prob, layer)
-    trees = None
-    if forest is not None:
-        trees = draw_forest(forest, words, seeds, epoch, prob, layer=layer, inside=inside, fixed=fixed)
-        if not exact:
-            return toss_around(trees, words, seeds, epoch, prob, layer=layer)
+    if forest is not None and trees is None:
+        (trees,) = draw_forests(forest, words, seeds, epoch[None], prob, layer=layer, inside=inside, fixed=fixed)
+    if trees is not None and not exact:
+        return toss_around(trees, words, seeds, epoch, prob, layer=layer)
     return smallest(order_of(words, seeds, epoch, prob, layer), prob, trees, fixed=fixed)
 
 
@@ -315,6 +316,7 @@ def draw_nested(
     exact: bool = False,
     inside: Tensor | None = None,
     fixed: bool = False,
+    trees: Tensor | None = None,
 ) -> list[Tensor]:
     """One mask for each of ``rows [L, ..., M]`` of rising probabilities, by one coin: each contains those before it.
 
@@ -325,7 +327,8 @@ def draw_nested(
     at = (words, seeds, epoch)
     if forest is None and not exact:
         return list(toss_seeds(*at, rows))
-    trees = None if forest is None else draw_forest(forest, *at, rows[0], inside=inside, fixed=fixed)
+    if forest is not None and trees is None:
+        (trees,) = draw_forests(forest, words, seeds, epoch[None], rows[0], inside=inside, fixed=fixed)
     masks: list[Tensor] = []
     for row in rows:
         before = masks[-1] if masks else trees
@@ -336,19 +339,22 @@ def draw_nested(
     return masks
 
 
-def draw_forest(
+def draw_forests(
     forest: ForestPlan,
     words: Tensor,
     seeds: Tensor,
-    epoch: Tensor,
+    epochs: Tensor,
     prob: Tensor,
     *,
     layer: int = 0,
     inside: Tensor | None = None,
     fixed: bool = False,
 ) -> Tensor:
-    """The forest of smallest v / p in a ``connected`` mask, bool ``[..., M]``; arguments as in :func:`draw`."""
-    priority = order_of(words, seeds, epoch, prob, FOREST + layer)
+    """The forests of smallest v / p in the ``connected`` masks of some ``epochs [K]``, bool ``[K, ..., M]``.
+
+    Other arguments are as in :func:`draw`.
+    """
+    priority = torch.stack([order_of(words, seeds, epoch, prob, FOREST + layer) for epoch in epochs])
     if inside is None:
         return forest.forest(priority, fixed=fixed)
     # Edges outside come after those of probability 0, and what they connect is then cut again.

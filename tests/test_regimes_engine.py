@@ -183,7 +183,7 @@ def test_what_drops_nothing_is_trained_once_for_all_budgets(tmp_path, monkeypatc
     run = MapRun(out=tmp_path)
     measured(recipe(), run)
     counted = Counted(monkeypatch)
-    monkeypatch.setattr("tadropedge.regimes.running.epoch_seconds", lambda *_: 0.001)
+    monkeypatch.setattr("tadropedge.regimes.timings.epoch_seconds", lambda *_: 0.001)
     found = measured(recipe(BUDGET), run)
     base, low = ({row.method: row for row in found.rows if row.kind == kind} for kind in ("base", "budget"))
     assert [base[name].mean for name in ("original", "mlp")] == [low[name].mean for name in ("original", "mlp")]

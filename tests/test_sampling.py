@@ -19,7 +19,7 @@ from tadropedge.sampling import (
     FOREST,
     check_connected,
     draw,
-    draw_forest,
+    draw_forests,
     key,
     key_tensor,
     mix,
@@ -36,6 +36,10 @@ LITERAL = {  # connected, exact
     (True, True): "010000110111001101111",
 }
 HALF = torch.full((20_000,), 0.5, dtype=torch.float64)
+
+
+def draw_forest(plan, words, seeds, epoch, prob, **how):
+    return draw_forests(plan, words, seeds, epoch[None], prob, **how)[0]
 
 
 def correlation(one, other):

@@ -176,6 +176,23 @@ def test_on_some_edges_forests_are_those_of_their_graph(options):
         assert np.array_equal(parts(graph, keep), parts(graph, inside))
 
 
+@pytest.mark.parametrize("options", ["connected", "connected:exact", "connected:nested", "connected:nested:exact"])
+@pytest.mark.parametrize("some", [False, True])
+def test_forests_that_are_drawn_ahead_are_those_of_their_epochs(options, some, device):
+    graph = ZOO["karate"].to(device)
+    trials = [Trial.of(f"dropedge:{options}", keep_prob=0.8, keep_last=0.9, seed=seed) for seed in (3, 4)]
+    inside = torch.stack([~(graph.pairs == node).any(dim=0) for node in (33, 5)]) if some else None
+    early, late = (coins(graph, trials, inside, layers=2) for _ in range(2))
+    early.ahead = 3
+    for epoch in range(8):
+        early.look_ahead(epoch)
+        now = torch.tensor(epoch, device=device)
+        for one, other in zip(early.keeps(now), late.keeps(now), strict=True):
+            assert torch.equal(one, other)
+    assert early.trees.shape[0] == 3
+    assert late.trees is None
+
+
 def test_a_budget_below_the_forest_is_refused_before_anything_is_trained():
     seen = []
     lab = Laboratory(KARATE, epochs=2, progress=lambda *step: seen.append(step))

@@ -19,7 +19,6 @@ from typing import Any
 from tadropedge.comparison.card import data_card
 from tadropedge.comparison.comparison import Plan, space_of, trained, tuned_settings
 from tadropedge.comparison.selection import selections
-from tadropedge.comparison.timing import epoch_seconds
 from tadropedge.data import load_dataset
 from tadropedge.data.conditions import Conditions, conditioned
 from tadropedge.data.dataset import Dataset
@@ -28,6 +27,7 @@ from tadropedge.regimes.judging import Played, map_rows
 from tadropedge.regimes.recipe import MapRecipe, Planned, Regime
 from tadropedge.regimes.results import MapCell, RegimeMap
 from tadropedge.regimes.sittings import SittingClock, read_sittings, trained_by
+from tadropedge.regimes.timings import timed, timed_on
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.search.entrants import BACKBONE
@@ -35,7 +35,6 @@ from tadropedge.search.fair import Finals, Report, Tournament, count_trainings
 from tadropedge.search.space import Space
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory, laboratory_for
-from tadropedge.typed import build, read_json, write_json
 from tadropedge.watching import Event, Expected, Phase, relaying
 
 TIMED = "budget"  # the kind of cells in which the seconds of an epoch are measured
@@ -47,7 +46,6 @@ STUDIES = (
     "budget/METHOD-SHARE for one at a budget, or judged/…/trial-N for what was retrained on fresh splits, where N is "
     "the chosen trial."
 )
-Seconds = dict[str, dict[str, float]]  # of an epoch, by cell and method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +72,7 @@ def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
         played = _all_played(laboratories, recipe, replace(run, report=_watched(run.report, watch)))
     finally:
         watch.look(last=True)
-    told = {"studies": STUDIES, **trained_by(read_sittings(run.out))}
+    told = {"studies": STUDIES, **trained_by(read_sittings(run.out)), **timed_on(run.out)}
     return RegimeMap([one.cell for one in played], map_rows(played), recipe=recipe.document, run=told)
 
 
@@ -205,15 +203,16 @@ def _played(laboratories: _Laboratories, cell: Planned, run: MapRun, words: str)
             run.report(f"{words}: {phase}", done, total)
 
         found = trained(laboratory, plan, run.out / "studies" / f"{cell.dataset}.journal", report)
-        seconds = _seconds(laboratory, found, cell, run) if cell.kind == TIMED else {}
+        chosen = {method: found.tuned[method].chosen.trial for method in found.against}
+        seconds = timed(laboratory, chosen, cell.key, run.out) if cell.kind == TIMED else {}
     searches = {name: tuned.searched_scores for name, tuned in found.tuned.items()}
     finals = {name: tuned.final_scores for name, tuned in found.tuned.items() if tuned.finals}
-    chosen = partial(selections, searches, laboratory.dataset.split.sizes[1], finals=finals or None)
+    choices = partial(selections, searches, laboratory.dataset.split.sizes[1], finals=finals or None)
     return Played(
         cell=_cell(cell, laboratory),
         scores={name: tuned.scores for name, tuned in found.tuned.items()},
-        selected=chosen(),
-        rare=partial(chosen, rare=True),
+        selected=choices(),
+        rare=partial(choices, rare=True),
         against=found.against,
         told={method: _told(laboratory, found, method, seconds) for method in found.against},
         least_share=found.out_of_reach,
@@ -239,19 +238,6 @@ def _cell(cell: Planned, laboratory: Laboratory) -> MapCell:
     card = replace(data_card(laboratory.dataset, laboratory.measure), name=cell.dataset)
     how = {name: getattr(regime, name) for name in names}
     return MapCell(dataset=cell.dataset, kind=cell.kind, value=cell.value, data=card, **how)
-
-
-def _seconds(laboratory: Laboratory, found: Tournament, cell: Planned, run: MapRun) -> dict[str, float]:
-    """The seconds of an epoch of every method, measured once and then kept."""
-    path = run.out / "seconds.json"
-    known = build(Seconds, read_json(path), "seconds.json") if path.exists() else {}
-    mine = known.get(cell.key, {})
-    for method in found.against:
-        if method not in mine:
-            seconds = epoch_seconds(laboratory, found.tuned[method].chosen.trial)
-            mine[method] = float(f"{seconds:.3g}")
-    write_json(known | {cell.key: mine}, path)
-    return mine
 
 
 def _renamed(words: str, coming: int) -> Callable[[Event], Event]:

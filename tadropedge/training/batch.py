@@ -163,10 +163,12 @@ class Batch:
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[Outcome]:
         """Run all epochs and read the outcomes; ``progress`` is called with the number of epochs that are done."""
+        self.coins.look_ahead(int(self.epoch))
         run_epoch = self._recorded() if self.device.type == "cuda" and self.network.recordable else self.run_epoch
         behind = Behind(progress, self.course.epochs) if progress and self.device.type == "cuda" else None
         reached = behind.queued if behind else progress
         for epoch in range(int(self.epoch), self.course.epochs):
+            self.coins.look_ahead(epoch)
             run_epoch(self.course.evaluates(epoch))
             if reached is not None:
                 reached(epoch + 1)

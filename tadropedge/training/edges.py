@@ -32,6 +32,7 @@ from tadropedge.sampling import (
     ORDER_BYTES,
     check_connected,
     draw,
+    draw_forests,
     draw_nested,
     pair_words,
     toss_seeds,
@@ -43,6 +44,8 @@ from tadropedge.training.config import Trial
 from tadropedge.training.task import Task
 
 DECIDING = ("method", "keep_prob", "keep_ratio", "keep_last", "gamma", "sensitivity")  # of a trial's probabilities
+AHEAD = 32  # epochs at most whose forests are drawn together on a GPU, which needs as many kernels as for one
+AHEAD_ENTRIES = 2**25  # of their masks at most: below, the kernels are too small to fill a GPU
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
 
 
@@ -154,6 +157,10 @@ class EdgeCoins:
         self.falling = falls(trials[0])
         self.forest = ForestPlan.of(graph) if "connected" in self.options else None
         self.fixed = graph.device.type == "cuda"  # an epoch may be recorded
+        self.trees: Tensor | None = None  # forests [K, L, T, M] of the epochs that were looked ahead to
+        self.ahead = 1
+        if self.forest is not None and self.fixed:
+            self.ahead = max(1, min(AHEAD, AHEAD_ENTRIES // max(1, layers * len(trials) * graph.num_edges)))
         self.words = pair_words(graph.num_edges, graph.device)  # held here: a CUDA graph reads them again
         self.rows = self.prob = self.inverse = None
         if any(Method.of(trial.method).strategy is not None for trial in trials):
@@ -184,6 +191,27 @@ class EdgeCoins:
         """The share of the edges that is kept on average: one for all layers, or one per layer with ``nested``."""
         found: list[float] = [1.0] if self.rows is None or not self.rows.numel() else self.rows.mean((1, 2)).tolist()
         return found
+
+    def look_ahead(self, epoch: int) -> None:
+        """Draw the forests of this epoch and of those after it together, where it is faster, unless they are there."""
+        known = self.trees is not None and epoch % self.ahead
+        if self.forest is None or self.rows is None or self.ahead == 1 or known:
+            return
+        first = epoch - epoch % self.ahead
+        epochs = torch.arange(first, first + self.ahead, device=self.words.device)
+        prob = self.rows[-1 if self.falling else 0]  # nested masks share the forest of the smallest rates
+        prob = prob if self.inside is None else torch.where(self.inside, prob, 0.0)
+        at = (self.forest, self.words, self.seeds, epochs, prob)
+        layers = range(1 if "nested" in self.options else self.layers)
+        trees = [draw_forests(*at, layer=layer, inside=self.inside, fixed=self.fixed) for layer in layers]
+        found = torch.stack(trees, dim=1)
+        self.trees = found if self.trees is None else self.trees.copy_(found)  # in the memory that a CUDA graph reads
+
+    def _trees(self, epoch: Tensor, layer: int = 0) -> Tensor | None:
+        """The forests of an epoch that were drawn before, ``[T, M]``."""
+        if self.trees is None:
+            return None
+        return self.trees[:, layer].index_select(0, epoch.remainder(self.ahead)[None])[0]
 
     def keeps(self, epoch: Tensor) -> list[Tensor | None]:
         """The kept edges of every subgraph of an epoch, each ``[T, M]``. None: all edges, in every trial."""
@@ -219,6 +247,7 @@ class EdgeCoins:
                 exact="exact" in self.options,
                 inside=self.inside,
                 fixed=self.fixed,
+                trees=self._trees(epoch, layer),
             )
         kept = toss_seeds(self.words, self.seeds, epoch, self.prob, layer, numbered=self.numbered)
         return kept if self.inside is None else kept & self.inside
@@ -239,6 +268,7 @@ class EdgeCoins:
             exact="exact" in self.options,
             inside=self.inside,
             fixed=self.fixed,
+            trees=self._trees(epoch),
         )
 
 
