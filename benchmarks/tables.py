@@ -72,6 +72,7 @@ def training() -> str:
                 f"{row[key]:.1f} ms per epoch" if key in row else ""
                 for key in ("pyg_usual_milliseconds", "products_milliseconds")
             ]
+            found[3] += ", products in TF32" if row.get("precision") == "high" else ""
             rows.append([*found, WAYS[row.get("pyg_way")], f"{row['times_faster']:.{digits}f} ×", *bounds])
     return page(columns, rows, (0, 2, 6), map(from_docs, files))
 

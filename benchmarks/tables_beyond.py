@@ -52,9 +52,10 @@ def spread() -> str:
             cells = [row["graph"], f"{row['edges']:,}", row["device"], f"{row['keep_ratio']:g}", way]
             cells += [str(row["processes"]), f"{row['seconds_per_epoch']:.3g} s"]
             cells += [f"{row['edges_per_second_and_process']:,}", f"{row['speedup']:.2f} ×"]
-            rows.append([*cells, "" if row["boundary_rows"] is None else f"{row['boundary_rows']:,}"])
+            cells += ["" if row["boundary_rows"] is None else f"{row['boundary_rows']:,}"]
+            rows.append([*cells, "" if row["peak_gib"] is None else f"{row['peak_gib']:g} GiB"])
     columns = ("graph", "edges", "device", "keep ratio", "trainer", "processes", "epoch")
-    columns += ("edges per second and process", "speed relative to the ordinary trainer", "boundary rows")
+    columns += ("edges per second and process", "speed relative to the ordinary trainer", "boundary rows", "GPU memory")
     return page(columns, rows, (0, 2, 4), map(from_docs, files)) if rows else NOTHING_YET
 
 
