@@ -74,15 +74,21 @@ def passed(sittings: Sequence[Sitting]) -> float:
 
 
 def trained_by(sittings: Sequence[Sitting]) -> dict[str, object]:
-    """What a label says of the sittings that trained a map; nothing where none is known."""
+    """What a label says of the sittings that trained a map; nothing where none is known.
+
+    >>> how = {"began": 0.0, "seconds": 10.0, "machine": "2 cores"}
+    >>> two = [Sitting(commit=one, device=one, versions={"torch": "2.6"}, **how) for one in ("a", "b")]
+    >>> told = trained_by(two)
+    >>> told["commit"], told["machine"], told["versions"]
+    ('a, b', '2 cores', {'torch': '2.6'})
+    """
     if not sittings:
         return {}
-    last = max(sittings, key=lambda one: one.began)
+    order = sorted(sittings, key=lambda one: one.began)
+    names = dict.fromkeys(name for one in order for name in one.versions)
     return {
-        "seconds": round(passed(sittings), 1),
-        "commit": commits(one.commit for one in sittings),
-        "machine": commits(one.machine for one in sittings),
-        "device": last.device,
-        "versions": last.versions,
-        "sittings": len(sittings),
+        "seconds": round(passed(order), 1),
+        **{name: commits(getattr(one, name) for one in order) for name in ("commit", "machine", "device")},
+        "versions": {name: commits(one.versions.get(name) for one in order) for name in names},
+        "sittings": len(order),
     }
