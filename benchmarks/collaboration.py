@@ -1,9 +1,10 @@
 """A collaboration graph for the benchmarks: films are cliques of their actors.
 
 Run as a command, it measures the lowest modes and effective resistance on it at full size, and the modes on com-dblp,
-each in a process of its own: seconds, CPU seconds and peak memory (on a GPU, that of the GPU).
+each in a process of its own: seconds, CPU seconds and peak memory (on a GPU, that of the GPU). The graph is made once;
+``--folder`` keeps it.
 
-    python benchmarks/collaboration.py [--device cuda] [--out FILE]
+    python benchmarks/collaboration.py [--device cuda] [--folder DIR] [--out FILE]
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,10 +98,18 @@ CASES = [(graph, laplacian) for graph in ("collaboration", "com-dblp") for lapla
 CASES.append(("collaboration", "effective"))  # at its default relative error, 0.1
 
 
-def measured(name: str, quantity: str, device: str) -> dict[str, Any]:
-    """One quantity of one graph in this process."""
-    dblp = name == "com-dblp"
-    graph = tde.Graph.from_file(data_root() / "graphs" / "com-dblp.tsv.gz") if dblp else collaboration()
+def made(folder: Path) -> Path:
+    """The file of the collaboration graph, which is written unless it is there."""
+    file = folder / "collaboration.npz"
+    if not file.exists():
+        graph = collaboration()
+        np.savez(file, edge_index=graph.pairs.numpy(), num_nodes=graph.num_nodes)
+    return file
+
+
+def measured(file: Path, quantity: str, device: str) -> dict[str, Any]:
+    """One quantity of the graph in a file, in this process."""
+    graph = tde.Graph.from_file(file)
     start, before = time.perf_counter(), time.process_time()
     if quantity == "effective":
         tde.effective_resistance(graph, device=device, progress=False)
@@ -119,22 +130,31 @@ def measured(name: str, quantity: str, device: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--folder", type=Path, help="where the graph is kept (default: nowhere)")
     parser.add_argument("--out", help="file for the numbers (default results/benchmarks/collaboration-DEVICE.json)")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measured(*options.one, options.device)))
+        print(json.dumps(measured(Path(options.one[0]), options.one[1], options.device)))
         return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measured_all(options.folder or Path(folder), options.device)
+    out = options.out or f"results/benchmarks/collaboration-{options.device}.json"
+    write(out, {"collaboration": rows}, options.device)
+
+
+def measured_all(folder: Path, device: str) -> list[dict[str, Any]]:
+    """Every case, each in a process of its own."""
+    files = {"collaboration": made(folder), "com-dblp": data_root() / "graphs" / "com-dblp.tsv.gz"}
     rows = []
     for graph, quantity in CASES:
-        row = {"graph": graph, "quantity": quantity, "device": options.device, "commit": commit()}
+        row = {"graph": graph, "quantity": quantity, "device": device, "commit": commit()}
         row["load"] = round(os.getloadavg()[0], 1)
-        command = [sys.executable, __file__, "--device", options.device, "--one", graph, quantity]
+        command = [sys.executable, __file__, "--device", device, "--one", str(files[graph]), quantity]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         rows.append(row | json.loads(done.stdout.splitlines()[-1]))
         print(rows[-1], flush=True)
-    out = options.out or f"results/benchmarks/collaboration-{options.device}.json"
-    write(out, {"collaboration": rows}, options.device)
+    return rows
 
 
 if __name__ == "__main__":
