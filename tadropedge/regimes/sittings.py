@@ -81,14 +81,18 @@ def trained_by(sittings: Sequence[Sitting]) -> dict[str, object]:
     >>> told = trained_by(two)
     >>> told["commit"], told["machine"], told["versions"]
     ('a, b', '2 cores', {'torch': '2.6'})
+    >>> told["seconds"], told["seconds by device"]
+    (10.0, {'a': 10.0, 'b': 10.0})
     """
     if not sittings:
         return {}
     order = sorted(sittings, key=lambda one: one.began)
     names = dict.fromkeys(name for one in order for name in one.versions)
+    devices = {one.device: [other for other in order if other.device == one.device] for one in order}
     return {
         "seconds": round(passed(order), 1),
         **{name: commits(getattr(one, name) for one in order) for name in ("commit", "machine", "device")},
         "versions": {name: commits(one.versions.get(name) for one in order) for name in names},
         "sittings": len(order),
+        "seconds by device": {device: round(passed(some), 1) for device, some in devices.items()},
     }
