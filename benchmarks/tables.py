@@ -20,6 +20,8 @@ from tadropedge.paper.item import STATUSES
 from tadropedge.paper.report import LISTS
 from tadropedge.publish.tables import markdown
 from tadropedge.publish.wording import percent, plus_minus, points
+from tadropedge.regimes.report import opening
+from tadropedge.regimes.results import read_map
 
 
 def sampling() -> str:
@@ -546,9 +548,18 @@ def _gain(row: dict[str, Any]) -> str:
     return "" if row["method"] == "dropedge" else f" ({row['gain']:+.1f} ± {row['gain_error']:.1f})".replace("-", "−")
 
 
+def regimes() -> str:
+    """The map of regimes in three sentences, and who made it."""
+    found = read_map(ROOT / "results" / "regimes" / "results.json")
+    run = found.run
+    made = f"* [results/regimes](results/regimes): commit {run['commit']}, {run['machine']}, {run['seconds']:,.0f} s"
+    return f"{opening(found)}\n\n{made}"
+
+
 PLACES = {
     "README.md": {
         "cora": cora,
+        "regimes": regimes,
         "claims": claims,
     },
     "docs/robustness.md": {"torture": torture},
