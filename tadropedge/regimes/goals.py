@@ -62,7 +62,7 @@ def auto_goal(every: Sequence[Finding]) -> Goal:
     words = (
         f"In {counted(len(judged), 'judged cell')}, auto is worse than not dropping or than DropEdge in {len(worse)}"
         f"{f' ({_few(worse)}; in {given} of these the budget is given, also to auto)' if worse else ''}. Some method "
-        f"is better than both in {len(possible)} cells, and auto in {len(better)} of these"
+        f"is better than both in {counted(len(possible), 'cell')}, and auto in {len(better)} of these"
         f"{f' ({100 * len(better) / len(possible):.0f} %)' if possible else ''}."
     )
     return Goal(

@@ -139,8 +139,8 @@ def opening(found: RegimeMap) -> str:
     rest = told.cells - told.gains - told.losses
     return (
         f"{across}. {helped}{often}{lost}; in {rest} neither is so. A method is also surely "
-        f"better than DropEdge in {counted(told.beyond, 'cell')}. Against DropEdge, auto is better in {beside.better} "
-        f"cells, undecided in {beside.undecided} and worse in {beside.worse}."
+        f"better than DropEdge in {counted(told.beyond, 'cell')}. Against DropEdge, auto is better in "
+        f"{counted(beside.better, 'cell')}, undecided in {beside.undecided} and worse in {beside.worse}."
     )
 
 

@@ -91,7 +91,8 @@ def trained_by(sittings: Sequence[Sitting]) -> dict[str, object]:
     devices = {one.device: [other for other in order if other.device == one.device] for one in order}
     return {
         "seconds": round(passed(order), 1),
-        **{name: commits(getattr(one, name) for one in order) for name in ("commit", "machine", "device")},
+        **{name: commits(getattr(one, name) for one in order) for name in ("commit", "device")},
+        "machine": " and ".join(dict.fromkeys(one.machine for one in order)),
         "versions": {name: commits(one.versions.get(name) for one in order) for name in names},
         "sittings": len(order),
         "seconds by device": {device: round(passed(some), 1) for device, some in devices.items()},

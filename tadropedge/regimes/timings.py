@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tadropedge.comparison.timing import epoch_seconds
-from tadropedge.provenance import commits, machine
+from tadropedge.provenance import machine
 from tadropedge.training.config import Trial
 from tadropedge.training.laboratory import Laboratory
 from tadropedge.typed import build, read_json, write_json
@@ -46,5 +46,5 @@ def read_timings(folder: Path) -> dict[str, TimedCell]:
 
 def timed_on(folder: Path) -> dict[str, object]:
     """What a label says of the machines that epochs were timed on; nothing where none was."""
-    machines = commits(one.machine for one in read_timings(folder).values())
-    return {} if machines is None else {"epochs timed on": machines}
+    machines = dict.fromkeys(one.machine for one in read_timings(folder).values())
+    return {"epochs timed on": " and ".join(machines)} if machines else {}
