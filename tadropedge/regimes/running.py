@@ -27,7 +27,7 @@ from tadropedge.regimes.judging import Played, map_rows
 from tadropedge.regimes.recipe import MapRecipe, Planned, Regime
 from tadropedge.regimes.results import MapCell, RegimeMap
 from tadropedge.regimes.sittings import SittingClock, read_sittings, trained_by
-from tadropedge.regimes.timings import timed, timed_on
+from tadropedge.regimes.timings import read_timings, timed, timed_on
 from tadropedge.registry import NETWORKS
 from tadropedge.scores.similarity import EqualScoresWarning
 from tadropedge.search.entrants import BACKBONE
@@ -67,6 +67,7 @@ def measured(recipe: MapRecipe, run: MapRun) -> RegimeMap:
     laboratories = _Laboratories(recipe, run)
     for cell in recipe.cells:
         laboratories.check(cell)
+    read_timings(run.out)  # a file that cannot be read is refused before any training
     watch = SittingClock(run.out, run.device)
     try:
         played = _all_played(laboratories, recipe, replace(run, report=_watched(run.report, watch)))

@@ -45,7 +45,7 @@ from tadropedge.training.task import Task
 
 DECIDING = ("method", "keep_prob", "keep_ratio", "keep_last", "gamma", "sensitivity")  # of a trial's probabilities
 AHEAD = 32  # epochs at most whose forests are drawn together on a GPU, which needs as many kernels as for one
-AHEAD_ENTRIES = 2**25  # of their masks at most: below, the kernels are too small to fill a GPU
+AHEAD_ENTRIES = 2**25  # of their masks at most, which bounds the memory
 ROUNDING = 1e-9  # what a probability may fall by where rates rise
 
 
