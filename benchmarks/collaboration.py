@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,24 +138,23 @@ def main() -> None:
     if options.one:
         print(json.dumps(measured(Path(options.one[0]), options.one[1], options.device)))
         return
+    rows, out = [], options.out or f"results/benchmarks/collaboration-{options.device}.json"
     with tempfile.TemporaryDirectory() as folder:
-        rows = measured_all(options.folder or Path(folder), options.device)
-    out = options.out or f"results/benchmarks/collaboration-{options.device}.json"
-    write(out, {"collaboration": rows}, options.device)
+        for row in measured_all(options.folder or Path(folder), options.device):
+            rows.append(row)
+            print(row, flush=True)
+            write(out, {"collaboration": rows}, options.device)
 
 
-def measured_all(folder: Path, device: str) -> list[dict[str, Any]]:
+def measured_all(folder: Path, device: str) -> Iterator[dict[str, Any]]:
     """Every case, each in a process of its own."""
     files = {"collaboration": made(folder), "com-dblp": data_root() / "graphs" / "com-dblp.tsv.gz"}
-    rows = []
     for graph, quantity in CASES:
         row = {"graph": graph, "quantity": quantity, "device": device, "commit": commit()}
         row["load"] = round(os.getloadavg()[0], 1)
         command = [sys.executable, __file__, "--device", device, "--one", str(files[graph]), quantity]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        rows.append(row | json.loads(done.stdout.splitlines()[-1]))
-        print(rows[-1], flush=True)
-    return rows
+        yield row | json.loads(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

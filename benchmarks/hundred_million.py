@@ -144,11 +144,11 @@ def main() -> None:
         begun = time.perf_counter()
         make(file, options.edges)
         print(f"{file}: made in {time.perf_counter() - begun:.1f} s", flush=True)
-    rows = []
+    rows, out = [], options.out or f"results/benchmarks/hundred-million-{options.device}.json"
     for quantity in options.quantities:
         rows.append(measure(file, quantity, options))
         print(line(rows[-1]), flush=True)
-    write(options.out or f"results/benchmarks/hundred-million-{options.device}.json", {"rows": rows}, options.device)
+        write(out, {"rows": rows}, options.device)  # after each: the next may take an hour
 
 
 if __name__ == "__main__":
