@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -86,8 +87,8 @@ class Worker(Trainer):
     """A trainer that says in a folder where each batch runs, and fails where it is told to.
 
     ``fails``: the first batch stops by this signal, raises an ``error``, runs out of ``memory`` or ``waits`` for its
-    end; with ``away`` the first that is not on that node. ``nodes``: so many must have begun a batch before the first
-    one ends.
+    end; with ``away`` the first that is not on that node, whose own batches do not end before it. ``nodes``: so many
+    must have begun a batch before the first one ends.
     """
 
     def __init__(self, folder: Path, fails: str = "", times: int = 1, away: str = "", nodes: int = 1):
@@ -109,6 +110,8 @@ class Worker(Trainer):
                 (self.folder / "failed here").write_text(f"{os.getpid()} {node}")
                 time.sleep(600)
             os.kill(os.getpid(), getattr(signal, self.fails))
+        while node == self.away and not (self.folder / "failed 0").exists():
+            time.sleep(0.01)
         while len({path.name.split("-")[2] for path in self.folder.glob("*-*-*")}) < self.nodes:
             time.sleep(0.01)
         return [outcome(one) for one in trials]
@@ -131,11 +134,10 @@ def begun(folder):
 @contextmanager
 def meanwhile(act):
     """Do something while the block runs."""
-    thread = threading.Thread(target=act, daemon=True)
-    thread.start()
-    yield
-    thread.join(60)
-    assert not thread.is_alive()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(act)
+        yield
+        done.result()
 
 
 def soon(condition, seconds=60.0):

@@ -217,6 +217,15 @@ def test_the_same_answer_on_every_device(device):
     assert weights.numpy() == pytest.approx(aggregate_resistance(COMMUNITIES, 3).numpy(), abs=1e-8)
 
 
+@pytest.mark.parametrize("k", [2, 3, 6])  # one wanted vector leaves blocks of one row, a case of its own on a GPU
+def test_davidson_finds_the_lowest_modes_on_every_device(device, k):
+    L = laplacian(of(nx.grid_2d_graph(20, 31)))
+    n = L.shape[0]
+    values, vectors = SOLVERS["davidson"](L, np.full(n, n**-0.5), k, Aim(device=device))
+    assert values == pytest.approx(np.linalg.eigvalsh(L.toarray())[:k], abs=1e-8)
+    assert np.abs(L @ vectors - vectors * values).max() <= 1e-6
+
+
 def test_a_device_that_is_not_there():
     with pytest.raises(TadropedgeError, match="device must be 'cpu' or 'cuda', got 'tpu'"):
         aggregate_resistance(path(5), 2, device="tpu")

@@ -99,7 +99,7 @@ class _Search:
             mine = slice(1, 1 + self.wanted)
             return theta.numpy(), torch.addcmul(self.W[mine], slope, self.V[mine], value=-1)
         Y = self.Y[:, : self.wanted].T
-        return theta.numpy(), torch.addmm(Y @ self.W[:d], slope * Y, self.V[:d], alpha=-1)
+        return theta.numpy(), _less(Y @ self.W[:d], slope * Y, self.V[:d])
 
     def vectors(self) -> Tensor:
         """The wanted Ritz vectors ``[n, k − 1]``."""
@@ -111,7 +111,7 @@ class _Search:
         d, e = self.size, self.size + len(T)
         for _ in range(2):
             T /= torch.linalg.vector_norm(T, dim=1, keepdim=True).clamp(min=torch.finfo(T.dtype).tiny)
-            T.addmm_(_inner(T, self.V[:d]), self.V[:d], alpha=-1)
+            T = _less(T, _inner(T, self.V[:d]), self.V[:d])
             T, new = _orthonormal(T)
             if new > CLEAR:  # else once more removes what rounding left
                 break
@@ -143,6 +143,13 @@ def _inner(T: Tensor, V: Tensor) -> Tensor:
     return torch.bmm(one, other.transpose(1, 2)).sum(dim=0) + T[:, end:] @ V[:, end:].T
 
 
+def _less(T: Tensor, factor: Tensor, V: Tensor) -> Tensor:
+    """``T − factor V``, in the place of T."""
+    if T.is_cuda:  # torch 2.11 takes a T of one row for a bias, and cuBLASLt has none in float64
+        return T.sub_(factor @ V)
+    return T.addmm_(factor, V, alpha=-1)
+
+
 def _orthonormal(T: Tensor) -> tuple[Tensor, float]:
     """An orthonormal basis of the rows, and how much of each is not in those before it, at least.
 
@@ -151,4 +158,8 @@ def _orthonormal(T: Tensor) -> tuple[Tensor, float]:
     factor, failed = torch.linalg.cholesky_ex(_inner(T, T))
     if bool(failed):
         return torch.linalg.qr(T.T)[0].T.contiguous(), 0.0
-    return torch.linalg.solve_triangular(factor, T, upper=False), float(factor.diagonal().min())
+    least = float(factor.diagonal().min())
+    if T.is_cuda:  # where solving for 10⁶ columns takes more than twenty seconds, unlike a product
+        one = torch.eye(len(T), dtype=T.dtype, device=T.device)
+        return torch.linalg.solve_triangular(factor, one, upper=False) @ T, least
+    return torch.linalg.solve_triangular(factor, T, upper=False), least
