@@ -5,9 +5,10 @@ pieces and written as an ``.npz`` file that can be mapped into memory. Each quan
 in its own process, and counts with everything: reading, scoring, the probabilities of every rule, and the files. Peak
 memory is that of the whole process, or with ``--device cuda`` of the GPU, where reading and writing count as time only.
 With ``--no-csv`` the only file of scores is ``weights.npz``: a line of text per edge takes longer than most scores.
+With ``--scores-only`` one process reads the graph once and computes every quantity: no rules, no files.
 
     python benchmarks/hundred_million.py [--edges 100000000] [--quantities degree jaccard normalized] [--device cuda]
-        [--no-csv]
+        [--no-csv | --scores-only]
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,9 @@ import torch
 from numpy.lib import format as npy
 from report import write
 
+import tadropedge as tde
 from tadropedge.provenance import commit
+from tadropedge.spectrum import LAPLACIANS
 
 PIECE = 4_000_000  # edges that are drawn and written together
 CLUSTERS, PER_NODE = 7, 10
@@ -79,17 +83,49 @@ def _before(total: np.ndarray, at: np.ndarray) -> np.ndarray:
     return found - 1
 
 
+def score(graph: tde.Graph, quantity: str, device: str) -> None:
+    """The scores of the edges, with the settings of the command."""
+    if quantity == "effective":
+        tde.effective_resistance(graph, relative_error=0.3, device=device, progress=False)
+    elif quantity in LAPLACIANS:
+        tde.aggregate_resistance(graph, q=7, laplacian=quantity, device=device, progress=False)
+    else:
+        tde.edge_scores(graph, quantity, device=device)
+
+
+def scored(file: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Every quantity in this process; ``seconds`` count the reading of the graph, ``reading``, with each of them."""
+    begun = time.perf_counter()
+    graph = tde.Graph.from_file(file)
+    reading = time.perf_counter() - begun
+    for quantity in options.quantities:
+        row = {"quantity": quantity, "device": options.device, "commit": commit(), "files": False}
+        row |= {"nodes": graph.num_nodes, "edges": graph.num_edges, "load": round(os.getloadavg()[0], 1), "status": ""}
+        if options.device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        begun = time.perf_counter()
+        score(graph, quantity, options.device)
+        row |= {"reading": reading, "writing": 0.0, "seconds": reading + time.perf_counter() - begun}
+        row |= {"peak": peak(options.device), "resident": peak("cpu")}
+        yield row | {"bytes_per_edge": row["peak"] / row["edges"]}
+
+
+def peak(device: str) -> int:
+    """Bytes of the GPU, or of this process."""
+    return (
+        torch.cuda.max_memory_allocated()
+        if device == "cuda"
+        else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    )
+
+
 def child(arguments: list[str], device: str) -> None:
     """The command in this process; what it took goes to the last line that is printed."""
     from tadropedge.cli import app
 
     begun = time.perf_counter()
     app(["weights", *arguments, "--device", device], standalone_mode=False)
-    found: dict[str, Any] = {"seconds": time.perf_counter() - begun}
-    found["resident"] = found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if device == "cuda":
-        found["peak"] = torch.cuda.max_memory_allocated()
-    print(json.dumps(found))
+    print(json.dumps({"seconds": time.perf_counter() - begun, "resident": peak("cpu"), "peak": peak(device)}))
 
 
 def measure(file: Path, quantity: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -120,7 +156,8 @@ def line(row: dict[str, Any]) -> str:
     if row["status"]:
         return f"{head} {row['status']}"
     size = f"{row['peak'] / 1e9:6.2f} GB, {row['bytes_per_edge']:5.0f} bytes per edge"
-    return f"{head} {row['edges']:>12,} edges {row['seconds']:8.1f} s ({row['writing']:.1f} s of it writing)  {size}"
+    part = "writing" if row.get("files", True) else "reading"
+    return f"{head} {row['edges']:>12,} edges {row['seconds']:8.1f} s ({row[part]:.1f} s of it {part})  {size}"
 
 
 def main() -> None:
@@ -132,6 +169,7 @@ def main() -> None:
         "--folder", type=Path, default=Path("hundred"), help="for the graph and the files, removed later"
     )
     parser.add_argument("--csv", action=argparse.BooleanOptionalAction, default=True, help="write weights.csv")
+    parser.add_argument("--scores-only", action="store_true", help="in one process, without the command and its files")
     parser.add_argument("--limit", type=float, default=7200, help="seconds for one quantity")
     parser.add_argument("--out", help="file for the numbers (default results/benchmarks/hundred-million-DEVICE.json)")
     parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -145,8 +183,11 @@ def main() -> None:
         make(file, options.edges)
         print(f"{file}: made in {time.perf_counter() - begun:.1f} s", flush=True)
     rows, out = [], options.out or f"results/benchmarks/hundred-million-{options.device}.json"
-    for quantity in options.quantities:
-        rows.append(measure(file, quantity, options))
+    measured = (
+        scored(file, options) if options.scores_only else (measure(file, one, options) for one in options.quantities)
+    )
+    for row in measured:
+        rows.append(row)
         print(line(rows[-1]), flush=True)
         write(out, {"rows": rows}, options.device)  # after each: the next may take an hour
 

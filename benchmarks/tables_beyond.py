@@ -125,7 +125,7 @@ def hundred_million() -> str:
             if row["status"]:
                 rows.append([row["quantity"], row["device"], "", "", row["status"], "", "", ""])
                 continue
-            files_of = "csv and npz" if row.get("csv", True) else "npz"
+            files_of = ("csv and npz" if row.get("csv", True) else "npz") if row.get("files", True) else "none"
             cells = [row["quantity"], row["device"], f"{row['edges']:,}", files_of, f"{row['seconds']:,.0f} s"]
             cells += [f"{row['writing']:,.0f} s", f"{row['peak'] / 1e9:.1f} GB", f"{row['bytes_per_edge']:.0f}"]
             rows.append(cells)
