@@ -1,26 +1,19 @@
-"""Settings of the documentation site, which ``make docs`` builds.
-
-Sphinx with MyST and its gallery, because the pages are Markdown that also reads well in the repository, the docstrings
-are reStructuredText with roles, and the tutorials are plain scripts whose output and figures the build itself makes.
-MkDocs would need the docstrings rewritten, and a notebook beside each script.
-"""
+"""Settings of the documentation site: Markdown pages, and a reference that is made of docstrings."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
-import os
-import sys
-from pathlib import Path
+import pkgutil
+import re
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
-for folder in (HERE / "_ext", HERE.parent):
-    sys.path.insert(0, str(folder))
-# Tutorials use the package from this checkout, few threads, and draw without a display.
-os.environ.setdefault("OMP_NUM_THREADS", "2")
-os.environ.setdefault("MPLBACKEND", "agg")
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
 
-import tadropedge  # noqa: E402
+import tadropedge
+import tadropedge.testing
 
 project = "tadropedge"
 author = "The tadropedge authors"
@@ -28,81 +21,93 @@ copyright = author  # noqa: A001
 version = release = tadropedge.__version__
 
 extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.linkcode",
-    "sphinx_copybutton",
-    "sphinx_design",
-    "sphinx_gallery.gen_gallery",
-    "cards",  # these are our own, in docs/_ext
-    "commands",
-    "names",
-    "regimes",
-    "repository",
-]
-exclude_patterns = ["_ext", "tutorials"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+    "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx_copybutton",
+]  # fmt: skip
+PUBLIC = ("tadropedge", "tadropedge.lab", "tadropedge.pyg", "tadropedge.files", "tadropedge.spectrum")
 
 # Markdown: GitHub's anchors for headings, so that a link works there and here.
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-repository_url = "https://github.com/tadropedge/tadropedge"
-repository_branch = "main"
 
+autodoc_default_options = {"members": True}  # of a module: its __all__
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 add_module_names = False
 toc_object_entries_show_parents = "hide"
-nitpicky = True  # the extension `names` says which names are no mistake
-
-sphinx_gallery_conf = {
-    "examples_dirs": ["tutorials"],
-    "gallery_dirs": ["auto_tutorials"],
-    "filename_pattern": r"/plot_",
-    "abort_on_example_error": True,
-    "capture_repr": (),  # tutorials print what they want to show
-    "download_all_examples": False,
-    "min_reported_time": 1,
-    "plot_gallery": True,
-    "remove_config_comments": True,
-    "reset_modules": ("matplotlib", "tutorials.forget"),  # tutorials run in one process, with the build
-    "reset_modules_order": "both",
-    "show_memory": False,
-    "show_signature": False,
-    "within_subsection_order": "reading_order.InReadingOrder",
-    "write_computation_times": False,
-}
-suppress_warnings = [
-    "config.cache",  # the gallery's settings hold values that Sphinx cannot compare: it reads everything again
+nitpicky = True  # a name in a docstring must be in the reference, but for those of others, modules, and types of ours
+nitpick_ignore_regex = [
+    ("py:.*", r"(torch|torch_geometric|numpy|scipy)\..*"),
+    ("py:mod", r".*"),
+    ("py:class", r"(?!tadropedge\.).*|tadropedge\.\w+\..*"),
 ]
 
 html_theme = "furo"
 html_title = f"tadropedge {version}"
-html_baseurl = "https://tadropedge.readthedocs.io/"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {
-    "source_repository": repository_url,
-    "source_branch": repository_branch,
-    "source_directory": "docs/",
-}
 smartquotes = False  # a prime is a prime, and two hyphens begin an option
 copybutton_exclude = ".linenos, .gp, .go"  # what a prompt precedes is copied, without the prompt and the output
 
 
-def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
-    """Where the source of a documented name is in the repository."""
-    thing = importlib.import_module(info["module"])
-    try:
-        for part in info["fullname"].split("."):
-            thing = getattr(thing, part)
-        file = Path(inspect.getsourcefile(inspect.unwrap(thing))).relative_to(HERE.parent)
-        lines, first = inspect.getsourcelines(thing)
-    except (AttributeError, TypeError, ValueError, OSError):  # a value, a field, or something of another package
+class Entries(SphinxDirective):
+    """``.. entries:: SCORES``: a section for each entry of a dictionary, under the name that users write."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Parse one ``autofunction`` for each entry."""
+        found = []
+        for name, function in getattr(tadropedge, self.arguments[0]).items():
+            place = f"{function.__module__}.{function.__qualname__}"
+            found += [name, "-" * len(name), "", f".. autofunction:: {place}", ""]
+        return self.parse_text_to_nodes("\n".join(found), allow_section_headings=True)
+
+
+class Contracts(SphinxDirective):
+    """``.. contracts::``: what each contract of ``tadropedge.testing`` says, without its tests."""
+
+    def run(self) -> list[nodes.Node]:
+        """Parse one ``autoclass`` for each contract."""
+        found = []
+        for module in pkgutil.iter_modules(tadropedge.testing.__path__, "tadropedge.testing."):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if name.endswith("Contract") and value.__module__ == module.name:
+                    tests = ", ".join(each for each in dir(value) if "test" in each)
+                    found += [f".. autoclass:: {module.name}.{name}", f"   :exclude-members: {tests}", ""]
+        return self.parse_text_to_nodes("\n".join(found))
+
+
+def at_its_public_place(
+    app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element
+) -> nodes.Element | None:
+    """A name is documented where it is public, and annotations tell where it is defined."""
+    if node.get("refdomain") != "py":
         return None
-    return f"{repository_url}/blob/{repository_branch}/{file}#L{first}-L{first + len(lines) - 1}"
+    name = node["reftarget"].rpartition(".")[2]
+    for module in PUBLIC:
+        if name in importlib.import_module(module).__all__:
+            where = (env, node["refdoc"], app.builder)
+            return env.domains["py"].resolve_xref(*where, "obj", f"{module}.{name}", node, text)
+    return None
+
+
+def escaped(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """The bars of |N(u) ∩ N(v)| are no markup; those of code and examples stay as they are."""
+    example = False
+    for place, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            lines[place] = re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", line)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register what this file defines."""
+    app.add_directive("entries", Entries)
+    app.add_directive("contracts", Contracts)
+    app.connect("autodoc-process-docstring", escaped)
+    app.connect("missing-reference", at_its_public_place)
+    return {"parallel_read_safe": True}

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import tadropedge as tde
-from tadropedge.atomic import atomic
-from tadropedge.checks import check_integer, check_number, check_path, check_seed
-from tadropedge.data.conditions import random_pairs
-from tadropedge.files import existing, read_arrays
+import tadropedge._old as tde
+from tadropedge._old.atomic import atomic
+from tadropedge._old.checks import check_integer, check_number, check_path, check_seed
+from tadropedge._old.data.conditions import random_pairs
+from tadropedge._old.files import existing, read_arrays
 
 NAMES = ("edge_index", "num_nodes", "x", "x_data", "x_indices", "x_indptr", "x_shape", "y", "train", "val", "test")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,35 +13,23 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.arrays import checked_matrix, plain_array
-from tadropedge.checks import (
-    as_integer,
-    check_array,
+from tadropedge._support.checks import (
     check_device,
-    check_encodable,
-    check_flag,
     check_integer,
     check_length,
-    check_number,
     check_numbers,
-    check_path,
     check_runs_on,
-    check_text,
     check_whole,
-    settle,
 )
+from tadropedge._support.fingerprint import fingerprint
+from tadropedge._support.memory import check_memory
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files import Asked, Held, read_file
-from tadropedge.files.npz import matrix_arcs
-from tadropedge.fingerprint import fingerprint
-from tadropedge.memory import check_room
-from tadropedge.pattern import Pattern
+from tadropedge.operators.pattern import Pattern
 
-if TYPE_CHECKING:  # SciPy, too, takes a while to import: it is where a matrix is needed
+if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse as sp
     from torch_geometric.data import Data
-
 
 MOST_NODES = 3_037_000_499  # the square of a larger number of nodes does not fit 64 bits
 NODE_BYTES = 24  # the least that a node takes: its places in the pattern, its component
@@ -64,11 +52,6 @@ class Components:
         return self.sizes.shape[0]
 
     @property
-    def num_isolated(self) -> int:
-        """The number of components that are a single node."""
-        return int((self.sizes == 1).sum())
-
-    @property
     def largest(self) -> int:
         """The number of nodes of the largest component."""
         return int(self.sizes.max())
@@ -78,10 +61,11 @@ class Components:
 class Graph:
     """An undirected simple graph G = (V, E) with N nodes and M edges.
 
-    Use a ``from_...`` constructor: directions, duplicates and self-loops of the input are made simple there.
+    Make one with a ``from_...`` constructor, which checks its input and makes directions, duplicates and self-loops
+    simple. ``Graph(...)`` itself trusts what it is given.
 
     * ``pairs [2, M]``: one column per edge, sorted, ``pairs[0] < pairs[1]``;
-    * ``weight [M]``: positive float64 edge weights, or ``None`` when every weight is one;
+    * ``weight [M]``: float64 edge weights of at least 0, or ``None`` when every weight is one;
     * ``arc_pair [A]``: the pair of each input arc, −1 for self-loops;
     * ``node_ids``: the user's own names of the nodes, where the input had names.
 
@@ -100,39 +84,9 @@ class Graph:
 
     pairs: Tensor
     num_nodes: int
-    weight: Tensor | None = None
-    arc_pair: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
-    _: KW_ONLY
+    weight: Tensor | None
+    arc_pair: Tensor
     node_ids: tuple[Hashable, ...] | None = None
-
-    def __post_init__(self) -> None:
-        settle(self, num_nodes=check_integer("num_nodes", self.num_nodes, least=1, most=MOST_NODES))
-        pairs = check_whole("pairs", self.pairs)
-        if pairs.dim() != 2 or pairs.shape[0] != 2 or pairs.dtype != torch.int64:
-            raise TadropedgeError(f"pairs must be int64 [2, M], got {pairs.dtype} of shape {list(pairs.shape)}")
-        low, high = pairs
-        if not _are_sorted(low, high, self.num_nodes):
-            raise TadropedgeError("pairs must be sorted, with pairs[0] < pairs[1]; use Graph.from_edge_index")
-        if pairs.numel() and (int(low.min()) < 0 or int(high.max()) >= self.num_nodes):
-            raise TadropedgeError(f"pairs hold node ids from 0 to num_nodes - 1 = {self.num_nodes - 1}, got others")
-        self._check_parts()
-
-    def _check_parts(self) -> None:
-        """Check what comes with the pairs: weights, arcs and names."""
-        edges = self.num_edges
-        if self.weight is not None:
-            weight = check_length("weight", self.weight, edges, "pair")
-            if weight.dtype != torch.float64 or weight.dim() != 1:
-                raise TadropedgeError(f"weight must be float64 [M], got {weight.dtype} of shape {list(weight.shape)}")
-            check_device("weight", weight, self.device, "pairs")
-            _check_positive(weight)
-        arcs = check_whole("arc_pair", self.arc_pair)
-        if arcs.dim() != 1 or arcs.dtype != torch.int64:
-            raise TadropedgeError(f"arc_pair must be int64 [A], got {arcs.dtype} of shape {list(arcs.shape)}")
-        if arcs.numel() and (int(arcs.min()) < -1 or int(arcs.max()) >= edges):
-            raise TadropedgeError(f"arc_pair must hold numbers of pairs, from -1 to {edges - 1}, got others")
-        if self.node_ids is not None and (not isinstance(self.node_ids, tuple) or len(self.node_ids) != self.num_nodes):
-            raise TadropedgeError(f"node_ids must be a tuple of {self.num_nodes} names, got {show(self.node_ids)}")
 
     # -- constructors ---------------------------------------------------------------------------------
 
@@ -147,18 +101,17 @@ class Graph:
 
         ``num_nodes=None`` means the largest id plus one. The graph lies on the device of ``edge_index``.
         """
-        arcs = _arcs(edge_index)
-        num_nodes = _num_nodes(arcs, num_nodes)
-        weight = None if edge_weight is None else _weights(edge_weight, arcs)
-        keys, arc_pair = _distinct(_keys(arcs, num_nodes))
-        del arcs
+        arcs = _checked_arcs(edge_index)
+        num_nodes = _checked_nodes(arcs, num_nodes)
+        weight = None if edge_weight is None else _checked_weight(edge_weight, arcs)
+        keys, arc_pair = _distinct(_pair_numbers(arcs, num_nodes))
         pairs = torch.empty((2, keys.shape[0]), dtype=torch.int64, device=keys.device)
         torch.div(keys, num_nodes, rounding_mode="floor", out=pairs[0])
         torch.remainder(keys, num_nodes, out=pairs[1])
-        if weight is not None:
-            simple = arc_pair >= 0
-            weight = _mean_weight(weight[simple], arc_pair[simple], keys.shape[0])
         del keys
+        if weight is not None:
+            weight = _mean_per_pair(weight, arc_pair, pairs.shape[1])
+            weight = None if bool((weight == 1).all()) else weight
         return cls(pairs, num_nodes, weight, arc_pair)
 
     @classmethod
@@ -167,8 +120,7 @@ class Graph:
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None or not hasattr(data, "num_nodes"):
             raise TadropedgeError(f"expected a homogeneous torch_geometric Data with an edge_index, got {show(data)}")
-        weight = None if weight is None else check_text("weight", weight)
-        values = getattr(data, weight, None) if weight is not None else None
+        values = None if weight is None else getattr(data, weight, None)
         return cls.from_edge_index(edge_index, data.num_nodes, values)
 
     @classmethod
@@ -186,9 +138,8 @@ class Graph:
             raise TadropedgeError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
         if np.iscomplexobj(matrix):
             raise TadropedgeError(f"edge weights must be real, got a matrix of {matrix.dtype}")
-        num_nodes = _checked_nodes(matrix.shape[0])
-        arcs, weight = matrix_arcs(checked_matrix(matrix, "matrix"))
-        return cls.from_edge_index(arcs, num_nodes, weight)
+        rows, cols, weight = matrix_arcs(matrix)
+        return cls.from_edge_index(np.stack((rows, cols)), matrix.shape[0], weight)
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph, weight: str | None = "weight") -> Graph:
@@ -198,40 +149,19 @@ class Graph:
         """
         if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
             raise TadropedgeError(f"expected a NetworkX graph, got {show(graph)}")
-        weight = None if weight is None else check_text("weight", weight)
         ids = tuple(graph.nodes)
-        for node in ids:
-            check_encodable("a node", node)
         number = {node: index for index, node in enumerate(ids)}
-        edges = list(graph.edges(data=weight or False, **({"default": 1.0} if weight else {})))
-        arcs = np.array([(number[edge[0]], number[edge[1]]) for edge in edges], dtype=np.int64).reshape(-1, 2)
-        values = _float_array([edge[2] for edge in edges], weight) if weight else None
-        return replace(cls.from_edge_index(arcs.T, len(ids), values), node_ids=ids)
+        ends = [(number[one], number[other]) for one, other in graph.edges()]
+        arcs = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        values = None if weight is None else [value for _, _, value in graph.edges(data=weight, default=1.0)]
+        return replace(cls.from_edge_index(arcs, len(ids), values), node_ids=ids)
 
     @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        *,
-        num_nodes: int | None = None,
-        header: bool | None = None,
-        weighted: bool = True,
-    ) -> Graph:
-        """Read a graph from a file of any format that ``docs/formats.md`` describes.
+    def from_file(cls, path: str | Path, **options: Any) -> Graph:
+        """Read a graph from a file: see :func:`tadropedge.files.read_graph`, whose ``options`` these are."""
+        from tadropedge.files import read_graph
 
-        That is an edge list (``.csv``, ``.tsv``, white space, each also ``.gz``), arrays (``.npz``), a saved ``Data``
-        (``.pt``), Matrix Market (``.mtx``), GraphML, GML, or a folder of OGB. Lines of an edge list are ``source target
-        [weight]``, or have more columns of which a header calls one ``weight``, ``w`` or ``value``; lines that start
-        with ``#`` or ``%`` are comments. Ids are integers or strings; ``graph.node_ids`` keeps them, numbered in sorted
-        order. ``num_nodes`` says that the ids are already 0 … N − 1 (nodes that no edge names are then kept as isolated
-        nodes).
-        """
-        file, weighted = check_path("path", path), check_flag("weighted", weighted)
-        header = None if header is None else check_flag("header", header)
-        if num_nodes is not None:
-            num_nodes = check_integer("num_nodes", num_nodes, least=1, most=MOST_NODES)
-        held = read_file(file, Asked(header=header, weighted=weighted))
-        return graph_of(held, file.name, num_nodes=num_nodes, weighted=weighted)
+        return read_graph(path, **options)
 
     # -- what it holds --------------------------------------------------------------------------------
 
@@ -268,14 +198,20 @@ class Graph:
         )
 
     @cached_property
+    def connections(self) -> Graph:
+        """The graph without edges of weight zero: the graph itself where it has none.
+
+        >>> Graph.from_edge_index([[0, 1], [1, 2]], edge_weight=[0.0, 2.0]).connections.pairs.tolist()
+        [[1], [2]]
+        """
+        if self.weight is None or bool((self.weight > 0).all()):
+            return self
+        return self.subgraph(self.weight > 0)
+
+    @cached_property
     def pattern(self) -> Pattern:
         """The fixed sparsity pattern that all shift operators of this graph share."""
         return Pattern.of(self.pairs, self.num_nodes)
-
-    @cached_property
-    def node_index(self) -> dict[Hashable, int]:
-        """The number of each node by the user's own id."""
-        return {node: number for number, node in enumerate(self.node_ids or range(self.num_nodes))}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -292,6 +228,8 @@ class Graph:
         shape = (self.num_nodes, self.num_nodes)
         return csr_matrix((np.concatenate((values, values)), (rows, cols)), shape=shape)
 
+    # -- from arcs to pairs and back ------------------------------------------------------------------
+
     def to_arcs(self, values: Tensor, loops: float | bool = 0.0) -> Tensor:
         """Spread per-pair ``values [..., M]`` over the input's own arcs ``[..., A]``; self-loops get ``loops``.
 
@@ -301,14 +239,44 @@ class Graph:
         """
         check_length("values", values, self.num_edges, "edge of the graph")
         check_device("values", values, self.device, "the graph")
-        filling = bool(loops) if isinstance(loops, bool | np.bool_) else check_number("loops", loops)
-        try:
-            filling = float(filling) if values.is_floating_point() else filling
-            padding = values.new_full((*values.shape[:-1], 1), filling)
-        except (RuntimeError, OverflowError):
-            raise TadropedgeError(f"loops must be a number that {values.dtype} holds, got {filling}") from None
-        padded = torch.cat((values, padding), dim=-1)
-        return padded[..., self.arc_pair]  # −1 reads the padding
+        padding = values.new_full((*values.shape[:-1], 1), loops)
+        return torch.cat((values, padding), dim=-1).index_select(-1, self._arc_place)
+
+    def to_pairs(self, values: Any, name: str = "values") -> Tensor:
+        """One float64 number per edge ``[M]`` from one per input arc ``[A]``: their mean; self-loops do not count.
+
+        Numbers ``[M]`` for a graph of other than M arcs are taken as they are.
+
+        >>> graph = Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 1, 1]])
+        >>> graph.to_pairs([1.0, 3.0, 9.0, 5.0]).tolist()
+        [2.0, 5.0]
+        """
+        numbers = check_numbers(name, values).detach().to(dtype=torch.float64, device=self.device)
+        numbers = numbers[:, 0] if numbers.dim() == 2 and numbers.shape[1] == 1 else numbers
+        if numbers.shape == self.arc_pair.shape:
+            return _mean_per_pair(numbers, self.arc_pair, self.num_edges)
+        if numbers.shape != (self.num_edges,):
+            raise TadropedgeError(
+                f"{name} must be one number for each of {len(self.arc_pair)} listed edges, got shape "
+                f"{list(numbers.shape)}",
+                argument=name,
+            )
+        return numbers
+
+    def subgraph(self, kept: Tensor) -> Graph:
+        """The graph of the ``kept [M]`` edges on the same nodes; ``arc_pair`` is −1 for arcs of the others.
+
+        >>> Graph.from_edge_index([[0, 1, 2], [1, 2, 0]]).subgraph(torch.tensor([False, True, True])).arc_pair.tolist()
+        [-1, 1, 0]
+        """
+        place = torch.where(kept, kept.cumsum(0) - 1, -1)
+        weight = None if self.weight is None else self.weight[kept]
+        return Graph(self.pairs[:, kept], self.num_nodes, weight, self.to_arcs(place, loops=-1), self.node_ids)
+
+    @cached_property
+    def _arc_place(self) -> Tensor:
+        """Where the value of each arc stands among those of M pairs and one more for self-loops."""
+        return torch.where(self.arc_pair < 0, self.num_edges, self.arc_pair)
 
     def to(self, device: torch.device | str) -> Graph:
         """Return the same graph on another device."""
@@ -321,41 +289,15 @@ class Graph:
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{weighted})"
 
 
-def graph_of(held: Held, file: str, *, num_nodes: int | None = None, weighted: bool = True) -> Graph:
-    """The graph of what ``file`` holds; ``num_nodes`` says that its nodes are called 0 … N − 1."""
-    arcs, ids = held.arcs, held.ids
-    if num_nodes is not None and ids is not None:
-        if isinstance(ids[0], str):
-            raise TadropedgeError(f"{file}: num_nodes={num_nodes} needs integer ids, found {ids[0]!r}")
-        arcs, ids = np.array(ids)[arcs], None
-    try:
-        nodes = held.num_nodes if num_nodes is None else num_nodes
-        graph = Graph.from_edge_index(arcs, nodes, held.weight if weighted else None)
-    except TadropedgeError as error:
-        raise TadropedgeError(str(error) if file in str(error) else f"{file}: {error}") from error
-    for name in ids or ():
-        check_encodable("a node", name)
-    return graph if ids is None else replace(graph, node_ids=ids)
-
-
-def without_arcs(graph: Graph) -> Graph:
-    """The same graph without the arcs that it was made of, 8 bytes each, for those who ask for pairs alone.
-
-    >>> without_arcs(Graph.from_edge_index([[0, 1], [1, 0]])).arc_pair.tolist()
-    []
-    """
-    return replace(graph, arc_pair=torch.empty(0, dtype=torch.int64, device=graph.device))
-
-
-def check_graph(graph: object) -> Graph:
-    """Return ``graph`` if it is a :class:`Graph` with edges, or say how to build one."""
+def check_graph(graph: object, edges: bool = True) -> Graph:
+    """Return ``graph`` if it is a :class:`Graph`, with ``edges`` to look at, or say how to build one."""
     if not isinstance(graph, Graph):
         raise TadropedgeError(
             f"expected a tadropedge.Graph, got {show(graph)}; build one with Graph.from_edge_index, "
             "from_data, from_scipy, from_networkx or from_file"
         )
-    if graph.num_edges == 0:
-        raise TadropedgeError(f"the graph has {graph.num_nodes} nodes and no edges: there is nothing to weigh")
+    if edges and graph.num_edges == 0:
+        raise TadropedgeError(f"the graph has {graph.num_nodes} nodes and no edges: there is nothing to score")
     return graph
 
 
@@ -366,143 +308,116 @@ def at_both_ends(graph: Graph, values: Tensor) -> Tensor:
     [11, 110]
     """
     low, high = graph.pairs
-    total = values.index_select(0, low)
-    for first in range(0, len(low), PIECE):
-        some = slice(first, first + PIECE)
-        total[some] += values.index_select(0, high[some])
-    return total
+    return values.index_select(0, low).add_(values.index_select(0, high))
 
 
-def _are_sorted(low: Tensor, high: Tensor, num_nodes: int) -> bool:
-    """Whether ``low < high`` everywhere and the pairs increase; on a CPU piece by piece, which takes no memory."""
-    step = PIECE if low.device.type == "cpu" else max(len(low), 1)
-    for first in range(0, len(low), step):
-        piece = slice(first, first + step + 1)  # with the one that the next piece begins with
-        some, other = low[piece], high[piece]
-        key = some * num_nodes + other
-        if not bool((some < other).all() and (key.diff() > 0).all()):
-            return False
-    return True
+def matrix_arcs(matrix: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """Rows, columns and values of the entries of a SciPy matrix that are not 0, in row-major order.
+
+    A matrix whose index arrays do not fit together would make compiled code read beyond them; SciPy checks them here.
+    """
+    try:
+        if hasattr(matrix, "check_format"):  # CSR, CSC and BSR
+            matrix.check_format(full_check=True)
+        csr = matrix.tocsr().astype(np.float64)  # a copy: the user's matrix is not changed
+        csr.check_format(full_check=True)
+    except (ValueError, IndexError, TypeError) as error:
+        raise TadropedgeError(f"the sparse matrix is malformed: {error}") from error
+    csr.sum_duplicates()
+    csr.eliminate_zeros()
+    entries = csr.tocoo()
+    return entries.row, entries.col, entries.data
 
 
-def _keys(arcs: Tensor, num_nodes: int) -> Tensor:
+def _pair_numbers(arcs: Tensor, num_nodes: int) -> Tensor:
     """The number ``low · N + high`` of each arc, int64 ``[A]``, −1 for self-loops."""
-    keys = torch.empty(arcs.shape[1], dtype=torch.int64, device=arcs.device)
-    step = PIECE if arcs.device.type == "cpu" else max(len(keys), 1)
-    for first in range(0, len(keys), step):
+    numbers = torch.empty(arcs.shape[1], dtype=torch.int64, device=arcs.device)
+    step = PIECE if arcs.device.type == "cpu" else max(len(numbers), 1)
+    for first in range(0, len(numbers), step):
         some = arcs[:, first : first + step].to(torch.int64)
         low, high = torch.minimum(some[0], some[1]), torch.maximum(some[0], some[1])
-        keys[first : first + step] = torch.where(low < high, low * num_nodes + high, -1)
-    return keys
+        numbers[first : first + step] = torch.where(low < high, low * num_nodes + high, -1)
+    return numbers
 
 
-def _distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct keys that are not −1, in order, and the place of each key among them, −1 for −1.
+def _distinct(numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct numbers that are not −1, in order, and the place of each number among them, −1 for −1.
 
     >>> _distinct(torch.tensor([7, -1, 3, 7]))
     (tensor([3, 7]), tensor([ 1, -1,  0,  1]))
     """
-    if keys.device.type != "cpu" or len(keys) < PIECE:
-        found, place = torch.unique(keys, return_inverse=True)
+    if numbers.device.type != "cpu" or len(numbers) < PIECE:
+        found, place = torch.unique(numbers, return_inverse=True)
         loops = int(len(found) > 0 and int(found[0]) < 0)
         return (found[1:], place - 1) if loops else (found, place)
-    ascending, order = keys.sort()
+    ascending, order = numbers.sort()  # torch.unique takes three times the memory
     new = torch.ones(len(order), dtype=torch.bool)
     torch.ne(ascending[1:], ascending[:-1], out=new[1:])
-    loops = int(len(order) > 0 and int(ascending[0]) < 0)
+    loops = int(int(ascending[0]) < 0)
     found = ascending[new][loops:]
     del ascending
     rank = new.cumsum(0).sub_(1 + loops)
     return found, torch.empty_like(rank).index_copy_(0, order, rank)
 
 
-def _arcs(edge_index: Any) -> Tensor:
-    """Check ``edge_index`` and return it as whole numbers ``[2, A]``; arrays of the usual types are not copied."""
-    plain = type(edge_index) in (np.ndarray, np.memmap) and edge_index.dtype in (np.int32, np.int64)
-    if plain and edge_index.flags.writeable and min(edge_index.strides, default=0) >= 0:
-        arcs = torch.from_numpy(edge_index)
-    else:
-        arcs = check_array("edge_index", edge_index)
+def _mean_per_pair(values: Tensor, arc_pair: Tensor, count: int) -> Tensor:
+    """The mean ``[M]`` of the ``values [A]`` of the arcs of each pair; that of equal numbers without rounding."""
+    listed = arc_pair >= 0
+    pair, values = arc_pair[listed], values[listed]
+    least = values.new_zeros(count).scatter_reduce_(0, pair, values, "amin", include_self=False)
+    most = values.new_zeros(count).scatter_reduce_(0, pair, values, "amax", include_self=False)
+    share = values / torch.bincount(pair, minlength=count)[pair]
+    mean = values.new_zeros(count).index_add_(0, pair, share)
+    return torch.where(least == most, least, mean)
+
+
+def _checked_arcs(edge_index: Any) -> Tensor:
+    """Check ``edge_index`` and return it as whole numbers ``[2, A]``."""
+    arcs = check_numbers("edge_index", edge_index)
     if arcs.dim() != 2 or arcs.shape[0] != 2:
         raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
-    integral = not (arcs.is_floating_point() or arcs.dtype == torch.bool)
-    if not integral and arcs.numel():  # an empty list has no integers to show its type
-        raise TadropedgeError(f"edge_index must hold whole numbers, got dtype {arcs.dtype}")
+    if arcs.numel():  # an empty list has no integers to show its type
+        check_whole("edge_index", arcs)
     arcs = arcs.detach()
     return arcs if arcs.dtype == torch.int32 else arcs.to(torch.int64)
 
 
-def _num_nodes(arcs: Tensor, wanted: int | None) -> int:
-    """Check every node id against the number of nodes."""
+def _checked_nodes(arcs: Tensor, wanted: int | None) -> int:
+    """Check every node id against the number of nodes, and that against what a graph may have."""
     least, most = (int(arcs.min()), int(arcs.max())) if arcs.numel() else (0, -1)
-    num_nodes = most + 1 if wanted is None else as_integer(wanted)
-    if num_nodes is None:
-        raise TadropedgeError(f"num_nodes must be a whole number, got {show(wanted, typed=False)}")
     if least < 0:
         raise TadropedgeError(f"edge_index holds the negative node id {least}; ids run from 0 to num_nodes - 1")
-    _checked_nodes(num_nodes)
+    if wanted is None and most < 0:
+        raise TadropedgeError("an empty graph: edge_index holds no arcs; give num_nodes, at least 1")
+    num_nodes = check_integer("num_nodes", most + 1 if wanted is None else wanted, least=1, most=MOST_NODES)
     if most >= num_nodes:
         raise TadropedgeError(
             f"edge_index holds the node id {most}, but num_nodes={num_nodes}: ids run from 0 to {num_nodes - 1}"
         )
+    check_memory(NODE_BYTES * num_nodes, f"a graph of {num_nodes} nodes", "number the nodes from 0")
     return num_nodes
 
 
-def _checked_nodes(num_nodes: int) -> int:
-    """Refuse numbers of nodes that nothing could be computed for."""
-    if num_nodes < 1:
-        raise TadropedgeError(f"an empty graph: num_nodes is {num_nodes}, expected at least 1")
-    if num_nodes > MOST_NODES:
-        told = show(num_nodes, typed=False)
-        raise TadropedgeError(
-            f"a graph may have up to {MOST_NODES} nodes, got num_nodes={told}; number the nodes from 0"
-        )
-    check_room(NODE_BYTES * num_nodes, f"a graph of {num_nodes} nodes")
-    return num_nodes
-
-
-def _weights(edge_weight: Any, arcs: Tensor) -> Tensor:
+def _checked_weight(edge_weight: Any, arcs: Tensor) -> Tensor:
     """Check edge weights and return them as float64 ``[A]`` on the device of ``arcs``."""
     weight = check_numbers("edge_weight", edge_weight).detach()
     if isinstance(edge_weight, Tensor):
         check_device("edge_weight", weight, arcs.device, "edge_index")
     if weight.dim() == 2 and weight.shape[1] == 1:
         weight = weight[:, 0]
-    if weight.dim() != 1 or weight.shape[0] != arcs.shape[1]:
+    if weight.shape != arcs.shape[1:]:
         raise TadropedgeError(
             f"edge_weight has shape {list(weight.shape)}, but edge_index has {arcs.shape[1]} arcs: "
-            f"expected shape [{arcs.shape[1]}]"
+            f"expected shape [{arcs.shape[1]}]",
+            argument="edge_weight",
         )
     weight = weight.to(device=arcs.device, dtype=torch.float64)
-    _check_positive(weight)
-    return weight
-
-
-def _check_positive(weight: Tensor) -> None:
-    wrong = ~((weight > 0) & torch.isfinite(weight))
+    wrong = ~((weight >= 0) & torch.isfinite(weight))
     if bool(wrong.any()):
         place = int(wrong.nonzero()[0])
         raise TadropedgeError(
-            f"edge weights must be positive and finite, got {float(weight[place])} at position {place}"
+            f"edge weights must be finite and at least 0, got {float(weight[place])} at position {place}; "
+            "where signs matter, score and drop by edge_weight.abs() and keep the signed weights beside it",
+            argument="edge_weight",
         )
-
-
-def _float_array(values: Any, name: str | None) -> npt.NDArray[np.float64]:
-    try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers")
-        return np.array(plain_array(values, str(name)), dtype=np.float64)
-    except TadropedgeError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise TadropedgeError(f"{name} must be numbers, got {show(values)}") from error
-
-
-def _mean_weight(weight: Tensor, pair: Tensor, count: int) -> Tensor | None:
-    """Average the weights of the arcs of each pair; ``None`` stands for all ones."""
-    least = weight.new_zeros(count).scatter_reduce_(0, pair, weight, "amin", include_self=False)
-    most = weight.new_zeros(count).scatter_reduce_(0, pair, weight, "amax", include_self=False)
-    share = weight / torch.bincount(pair, minlength=count)[pair]
-    mean = weight.new_zeros(count).index_add_(0, pair, share)
-    mean = torch.where(least == most, least, mean)  # the mean of equal numbers, without rounding
-    return None if bool((mean == 1).all()) else mean
+    return weight

@@ -1,8 +1,7 @@
-"""Every name that a user can give, and what it stands for: scores, rules, networks, datasets, measures.
+"""The names of scores, rules, uses and options, and the functions that they stand for.
 
-Adding a function to a registry, here or from your own module, makes it usable everywhere: in Python, in PyTorch
-Geometric, in ``compare``, ``train`` and ``weights``, and in reports. An entry written as ``"module:name"`` is imported
-when it is first used, so names can be listed and typos reported before torch is loaded.
+Adding a function here, or from your own module, makes it usable everywhere: ``SCORES["strength"] = strength``. An entry
+written as ``"module:name"`` is imported when it is first used, so names can be listed before torch is loaded.
 """
 
 from __future__ import annotations
@@ -10,29 +9,14 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from tadropedge.checks import check_function
 from tadropedge.errors import TadropedgeError, show
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tadropedge.data.dataset import Dataset
-    from tadropedge.nn.network import Network
 
 T = TypeVar("T")
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-# What an entry must be: how it is called, and with how many arguments besides settings of its own.
-SIGNATURES = {
-    "score": ("score(graph, **settings) -> [M]", 1),
-    "strategy": ("rule(weights [M]) -> [M], with gamma or keep_ratio as further arguments where it needs them", 1),
-    "dataset": ("load(seed, **options) -> Dataset", 0),
-    "measure": ("measure(logits [T, N, C], labels [N], mask [T, N]) -> [T]", 3),
-}
-NETWORK_METHODS = ("completed", "shapes", "training", "evaluation")
-RESERVED = ("inverse", "original", "dropedge", "dropsens", "auto")  # words of the grammar of methods
+RESERVED = ("inverse", "original", "dropedge", "auto")  # words of the grammar of methods
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
@@ -60,25 +44,12 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
     def __setitem__(self, name: str, entry: T) -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            told = show(name, typed=False)
-            raise TadropedgeError(
-                f"the name of a {self.kind} must be lowercase letters, digits and hyphens, got {told}"
-            )
-        if name.split("-")[0] in RESERVED:
+            got = show(name, typed=False)
+            raise TadropedgeError(f"the name of a {self.kind} must be lowercase letters, digits and hyphens, got {got}")
+        if name.partition("-")[0] in RESERVED:
             raise TadropedgeError(f"the name of a {self.kind} cannot begin with {name.split('-')[0]!r}, got {name!r}")
-        if name.endswith("-inverse"):
-            raise TadropedgeError(f"the name of a {self.kind} cannot end with 'inverse', got {name!r}")
-        for other in (SCORES, STRATEGIES, NETWORKS):
-            if name in other and other is not self and self.kind != "dataset":
-                raise TadropedgeError(f"{name!r} is the name of a {other.kind} already: the {self.kind} needs another")
-        if self.kind == "network":
-            if not isinstance(entry, type) or not all(hasattr(entry, method) for method in NETWORK_METHODS):
-                raise TadropedgeError(
-                    f"the network {name!r} must be a class, a Network of tadropedge, got {show(entry)}"
-                )
-        else:
-            wanted, arguments = SIGNATURES.get(self.kind, ("", 0))
-            check_function(f"the {self.kind} {name!r}", entry, wanted, arguments, settings=True)
+        if not callable(entry):
+            raise TadropedgeError(f"the {self.kind} {name!r} must be a function, got {show(entry)}")
         self._entries[name] = entry
 
     def __delitem__(self, name: str) -> None:
@@ -106,68 +77,43 @@ SCORES: Registry[Callable[..., Any]] = Registry(
         "jaccard": "tadropedge.scores.jaccard:jaccard",
         "common-neighbours": "tadropedge.scores.jaccard:common_neighbours",
         "forman": "tadropedge.scores.curvature:forman",
-        "cosine": "tadropedge.scores.similarity:cosine",
+        "cosine": "tadropedge.scores.cosine:cosine",
         "local-degree": "tadropedge.scores.local:local_degree",
         "local-similarity": "tadropedge.scores.local:local_similarity",
         "pagerank": "tadropedge.scores.centrality:pagerank",
         "eigenvector": "tadropedge.scores.centrality:eigenvector",
+        "dropsens": "tadropedge.scores.dropsens:dropsens",
         "column": "tadropedge.scores.column:column",
     },
 )
 
-STRATEGIES: Registry[Callable[..., Tensor]] = Registry(
-    "strategy",
+RULES: Registry[Callable[..., Any]] = Registry(
+    "rule",
     {
-        "uniform": "tadropedge.strategies:uniform",
-        "cutoff": "tadropedge.strategies:cutoff",
-        "division": "tadropedge.strategies:division",
-        "cdf": "tadropedge.strategies:cdf",
-        "proportional": "tadropedge.strategies:proportional",
-        "dropsens": "tadropedge.strategies:dropsens",
+        "uniform": "tadropedge.rules:uniform",
+        "cutoff": "tadropedge.rules:cutoff",
+        "division": "tadropedge.rules:division",
+        "cdf": "tadropedge.rules:cdf",
+        "proportional": "tadropedge.rules:proportional",
+        "floor": "tadropedge.rules:floor",
     },
 )
 
-NETWORKS: Registry[type[Network]] = Registry(
-    "network",
+USES: Registry[Callable[..., Any]] = Registry(
+    "use",
     {
-        "gcn": "tadropedge.nn.backbones:GCN",
-        "jknet": "tadropedge.nn.backbones:JKNet",
-        "incepgcn": "tadropedge.nn.backbones:IncepGCN",
-        "resgcn": "tadropedge.nn.residual:ResGCN",
-        "gcnii": "tadropedge.nn.restarts:GCNII",
-        "appnp": "tadropedge.nn.restarts:APPNP",
-        "sage": "tadropedge.nn.sage:SAGE",
-        "mlp": "tadropedge.nn.mlp:MLP",
-        "gat": "tadropedge.nn.gat:GAT",
-        "gcnn": "tadropedge.nn.filters:FilterNetwork",
-        "graphsage": "tadropedge.nn.graphsage:GraphSAGE",
-        "fastgcn": "tadropedge.nn.fastgcn:FastGCN",
-        "as-gcn": "tadropedge.nn.as_gcn:ASGCN",
-        "neuralsparse": "tadropedge.nn.neuralsparse:NeuralSparse",
-        "ptdnet": "tadropedge.nn.ptdnet:PTDNet",
+        "dropped": "tadropedge.uses:dropped",
+        "weighted": "tadropedge.uses:weighted",
+        "pruned": "tadropedge.uses:pruned",
+        "expected": "tadropedge.uses:expected",
     },
 )
 
-DATASETS: Registry[Callable[..., Dataset]] = Registry(
-    "dataset",
+OPTIONS: Registry[Callable[..., Any]] = Registry(
+    "option",
     {
-        "cora": "tadropedge.data.planetoid:cora",
-        "citeseer": "tadropedge.data.planetoid:citeseer",
-        "pubmed": "tadropedge.data.planetoid:pubmed",
-        "source-localization": "tadropedge.data.source_localization:load_source_localization",
-        "karate": "tadropedge.data.synthetic:load_karate",
-        "clusters": "tadropedge.data.synthetic:load_clusters",
-        "noisy-clusters": "tadropedge.data.synthetic:load_noisy_clusters",
-        "grid": "tadropedge.data.planar:load_grid",
-        "roads": "tadropedge.data.planar:load_roads",
-    },
-)
-
-MEASURES: Registry[Callable[[Tensor, Tensor, Tensor], Tensor]] = Registry(
-    "measure",
-    {
-        "accuracy": "tadropedge.training.measures:accuracy",
-        "roc-auc": "tadropedge.training.measures:roc_auc",
-        "macro-f1": "tadropedge.training.measures:macro_f1",
+        "connected": "tadropedge.options:connected",
+        "exact": "tadropedge.options:exact",
+        "unbiased": "tadropedge.options:unbiased",
     },
 )

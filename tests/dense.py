@@ -161,17 +161,3 @@ def shift(A, normalization):
         "laplacian": lambda: torch.diag(D) - A,
         "normalized-laplacian": lambda: torch.diag((D > 0).to(A.dtype)) - scaled,
     }[normalization]()
-
-
-def relative_error(S, other):
-    """E of S − S' = E S + S E by least squares of the Kronecker system; lstsq takes the one of smallest norm."""
-    n = len(S)
-    system = np.kron(S, np.eye(n)) + np.kron(np.eye(n), S)
-    return np.linalg.lstsq(system, (S - other).ravel(), rcond=1e-9)[0].reshape(n, n)
-
-
-def subspace_distance(first, second):
-    """√(Σ_(κ<q) Σ_(i≥q) |u_κ · u'_i|²), with the second basis made whole by the complete QR decomposition."""
-    q = first.shape[1]
-    whole = np.linalg.qr(second, mode="complete")[0]
-    return np.sqrt(((first.T @ whole[:, q:]) ** 2).sum())

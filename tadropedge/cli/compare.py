@@ -1,115 +1,138 @@
-"""``tadropedge compare``: which edge dropping helps on this graph."""
+"""``tadropedge compare``: which way of dropping edges pays on a graph, if any."""
 
 from __future__ import annotations
 
-import time
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Option
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from tadropedge.checks import check_number
 from tadropedge.cli.options import (
-    METHODS,
-    Address_,
-    Batch_,
-    Deadline_,
-    Engine_,
-    GpusPerBatch_,
-    Json_,
-    LaboratoryOptions,
-    Out_,
-    Wait_,
-    check_count,
-    check_score,
-    chosen_engine,
-    with_laboratory_options,
+    MOST_SEARCHED,
+    DataOptions,
+    FileOptions,
+    NetworkOptions,
+    RunOptions,
+    Words,
+    seconds,
+    typed,
+    whole,
 )
-from tadropedge.cli.progress import announced, command_line, live_progress
-from tadropedge.cli.report import show_comparison
-from tadropedge.errors import TadropedgeError, without_password
-from tadropedge.method import Method
+from tadropedge.cli.progress import Display, command_line, duration, keeps, note
+from tadropedge.cli.show import columns, show
+from tadropedge.errors import TadropedgeError
 
-DEFAULT = (
-    "original, dropedge, dropedge:unbiased, cdf, degree-proportional, jaccard-cdf, auto, as far as they can be used"
-)
+if TYPE_CHECKING:
+    from tadropedge.lab.search.protocol import Search
+    from tadropedge.lab.search.timing import Estimate
+
+Points = Annotated[float, Parameter(validator=Number(gt=0, lte=100))]
+Seconds = Annotated[float, Parameter(converter=seconds)]
 
 
-@with_laboratory_options
-@announced
-def compare_command(
+def compare(
+    data: str,
+    /,
     *,
-    methods: Annotated[
-        str | None, Option(metavar="NAMES", help=f"comma-separated, such as auto, {METHODS} (default: {DEFAULT})")
-    ] = None,
-    trials: Annotated[
-        int, Option(metavar="N", help="search trials per method and reference, on each choosing split")
-    ] = 30,
-    choose_splits: Annotated[int, Option(metavar="N", help="splits on which settings are chosen")] = 3,
-    seeds: Annotated[int, Option(metavar="N", help="fresh seeds and splits on which they are judged")] = 20,
-    keep_ratio: Annotated[
-        float | None,
-        Option(metavar="SHARE", help="expected share of edges that every method keeps (default: tuned for each)"),
-    ] = None,
-    options: LaboratoryOptions,
-    storage: Annotated[
-        str | None, Option(metavar="URL|FILE", help="Optuna storage of the trials (default: OUT/study.db)")
-    ] = None,
-    engine: Engine_ = "local",
-    address: Address_ = None,
-    gpus_per_batch: GpusPerBatch_ = None,
-    batch: Batch_ = None,
-    deadline: Deadline_ = None,
-    out: Out_ = Path("comparison"),
-    wait: Wait_ = False,
-    as_json: Json_ = False,
+    methods: Words = (),
+    trials: Annotated[int, Parameter(converter=whole, validator=Number(gte=1, lte=MOST_SEARCHED))] | None = None,
+    replicates: Annotated[int, Parameter(converter=whole, validator=Number(gte=2, lte=MOST_SEARCHED))] | None = None,
+    time_budget: Seconds | None = None,
+    half_width: Points | None = None,
+    margin: Points = 1.0,
+    controls: Literal["claims", "all", "none"] = "claims",
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    out: Path | None = None,
+    networks: NetworkOptions = NetworkOptions(),
+    nodes: DataOptions = DataOptions(),
+    files: FileOptions = FileOptions(),
+    running: RunOptions = RunOptions(),
 ) -> None:
-    """Which edge dropping helps on this graph? Every method is tuned and judged against three references.
+    """Does dropping, weighing or pruning edges help on this data? Ends with what to do, and how sure that is.
 
-    These are not dropping, DropEdge tuned, and DropEdge at the same budget, each tuned in the same way. By default
-    that is 1,320 trainings: 12 methods and references, each with 30 trials on 3 splits and 20 fresh seeds. If it is
-    interrupted, run the same command again to resume.
+    Every method is searched alike on every split; validation chooses, test judges. Finished trainings are kept: after
+    an interruption the same command goes on.
 
-    With --keep-ratio every method that drops keeps the same share of the edges; those that cannot keep so few are
-    named with the least that they could keep, and not trained.
-
-    The method auto searches over scores, rules, options and budgets with as many trials as every other method.
+    Args:
+        data: The name of a dataset (see tadropedge datasets), or a file with features and labels.
+        methods: What is compared with original, such as dropedge,cdf,gat+dropedge@0.5 (see tadropedge methods); a few
+            that suit the data unless said.
+        trials: Trials of every search: 16 unless said, 8 with --model.
+        replicates: Splits, each with its own search: 20 unless said.
+        time_budget: Begin no further replicate after this time, such as 10m; with --model 30m unless said.
+        half_width: Stop when every interval is this narrow, in points.
+        margin: What counts as no difference, in points.
+        controls: Which methods are held against the controls of their claim: claims are those that beat original.
+        engine: Who trains: this process, or the workers of Ray.
+        address: The address of a Ray cluster; without it Ray is started here.
+        out: The folder of trials, results and page: comparison-DATA unless said.
     """
-    named = None if methods is None else [Method.of(name.strip()).name for name in methods.split(",")]
-    if twice := [name for name in named or () if (named or []).count(name) > 1]:
-        raise TadropedgeError(f"--methods names {twice[0]!r} more than once, got {methods!r}")
-    for name in named or ():
-        check_score(Method.of(name).score, options.score_column)
-    check_count("trials", trials)
-    check_count("choose_splits", choose_splits)
-    check_count("seeds", seeds, least=2)  # one alone has no interval
-    if keep_ratio is not None:
-        check_number("keep_ratio", keep_ratio, 0, 1)
-    trainers = chosen_engine(engine, address, gpus_per_batch, batch, deadline, options.device)
-    from tadropedge.comparing import carried_out
-    from tadropedge.comparison.comparison import DEFAULT_METHODS, Plan
-    from tadropedge.publish.label import run_label
-    from tadropedge.search.engines import training_with
+    running.begin()
+    networks.check()
+    from tadropedge.lab.comparison.controls import candidates_of
 
-    started = time.monotonic()
-    with training_with(trainers):
-        results = carried_out(
-            lambda: options.laboratory(choose_splits),
-            Plan(
-                named or DEFAULT_METHODS,
-                trials=trials,
-                seeds=seeds,
-                seed=options.seed,
-                lenient=named is None,
-                keep_ratio=keep_ratio,
-            ),
-            out=out,
-            storage=storage,
-            wait=wait,
-            reporting=live_progress(as_json, without_password(storage or str(out / "study.db"))),
-            label=lambda data: run_label(data.device.type, command_line(), time.monotonic() - started),
-            loading=options.data_options,
-        )
-    bound = results.run.get("bayes_accuracy")
-    lines = [] if bound is None else [f"Bayes-optimal accuracy on this graph: {bound:.2%}"]
-    show_comparison(results, as_json, *lines, f"report: {out / 'report.html'}")
+    try:
+        candidates_of(methods)  # refused before anything is read
+    except TadropedgeError as error:
+        raise TadropedgeError(str(error), argument="methods") from error
+
+    from tadropedge.cli.reading import read_dataset
+    from tadropedge.lab.comparison.compare import OWN_MODEL
+    from tadropedge.lab.comparison.compare import compare as compared
+    from tadropedge.lab.comparison.page import text
+    from tadropedge.lab.search.executors import opened
+    from tadropedge.lab.search.protocol import Search, default_rungs
+    from tadropedge.lab.training.trial import TrainingSettings
+
+    device, model = running.found_device(), networks.load()
+    search = replace(Search() if model is None else OWN_MODEL, seed=running.seed)
+    given: dict[str, Any] = {"trials": trials, "replicates": replicates, "time_budget": time_budget}
+    given |= {"half_width": None if half_width is None else half_width / 100}
+    search = replace(search, **{name: value for name, value in given.items() if value is not None})
+    rungs = () if model is not None else default_rungs(networks.epochs)
+    dataset = read_dataset(data, files, nodes, running.seed)
+    folder = out or Path(f"comparison-{dataset.name}")
+    with redirect_stdout(sys.stderr), opened(engine, address) as executor, Display(running.json) as display:
+        keeps(folder)
+        found = compared(
+            dataset, methods or None, model=model, search=search, controls=controls, margin=margin / 100, out=folder,
+            executor=executor, watch=_Watch(display, search), network=networks.network or "gcn",
+            layers=networks.layers, hidden=networks.hidden, device=device,
+            training=TrainingSettings(epochs=networks.epochs, measure=networks.measure, rungs=rungs),
+            score_settings={} if networks.q is None else {"q": networks.q},
+        )  # fmt: skip
+    options = typed(nodes, files, running, leave=("json", "device"))
+    found = found.labelled(command=command_line(), source=data, options=options)
+    found.save(folder)
+    note(f"written to {folder}")  # what is printed ends with the answer
+    show(found.as_dict(), running.json, [text(found.results, columns())])
+
+
+class _Watch:
+    """Shows the progress of a search, and says beforehand how long it will take."""
+
+    def __init__(self, display: Display, search: Search) -> None:
+        self.plan, self.trained, self.epoch = display.plan, display.trained, display.epoch
+        self._search, self._told = search, 0
+
+    def estimate(self, found: Estimate) -> None:
+        """How much there is to do."""
+        limit = self._search.time_budget
+        until = "" if limit is None else f", of which at most {duration(limit)} are used"
+        note(f"{found.trainings:,} trainings, about {duration(found.seconds)}{until}")
+
+    def replicate(self, found: Mapping[str, Sequence[Any]]) -> None:
+        """First figures, at 2, 4, 8 … replicates: nothing is decided by them."""
+        count = min(map(len, found.values()), default=0)
+        if count < max(2, 2 * self._told):
+            return
+        self._told = count
+        means = {name: 100 * sum(one.test for one in some) / len(some) for name, some in found.items()}
+        told = ", ".join(f"{name} {mean:.1f}" for name, mean in means.items())
+        note(f"so far, {count} of {self._search.replicates} replicates (test, %): {told}")

@@ -1,371 +1,258 @@
-"""The options that several commands share, and the laboratory they ask for."""
+"""The options that several commands share: dataclasses whose fields are options of the group that they name."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
+import re
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from functools import partial, wraps
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import ModuleType
+from typing import Annotated, Any, Literal
 
-from typer import Argument, Option
+from cyclopts import Parameter, Token
+from cyclopts.validators import Number
 
-from tadropedge.checks import PYG, check_integer, check_number, name_or_path, settle
 from tadropedge.errors import TadropedgeError, lookup, show
-from tadropedge.registry import DATASETS, MEASURES, NETWORKS
 
-if TYPE_CHECKING:
-    from tadropedge.search.engines import Engine
-    from tadropedge.training.laboratory import Laboratory
-
-METHODS = (
-    "original, dropedge, cdf, degree-proportional, jaccard-cdf:unbiased, graphsage+cdf and many more: "
-    "tadropedge methods lists them"
-)
-GRAPH_FILES = (
-    "pyg:CLASS/NAME (tadropedge datasets lists them), or your own file: an edge list (csv, tsv, txt, also .gz), .npz, "
-    ".pt, .mtx, .graphml, .gml, or a folder of OGB"
-)
-COLUMN = "a column of your own file as the score 'column': its name, or its number from 3 on in a file without header"
+LARGEST = 10_000_000  # of a count, or of seconds: a larger one is a slip of the finger
+MOST_SEARCHED = 100_000  # trials, or replicates: each is a training at least
+PLAIN = re.compile(r"[+-]?[0-9]+")
+TABLE = ("source", "target", "weight")  # the columns of a graph
 
 
-def load_plugins(modules: list[str] | None) -> list[str] | None:
-    """Import the user's modules, also from the current folder, for what they add to the registries."""
-    if modules and (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    for module in modules or ():
-        try:
-            importlib.import_module(module)
-        except (Exception, SystemExit) as error:
-            raise TadropedgeError(
-                f"--plugin: cannot import the plugin {module!r} ({type(error).__name__}: {error})"
-            ) from error
-    return modules
+def words(kind: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """A list: ``a,b`` or the option several times."""
+    return tuple(word for token in tokens for word in token.value.split(",") if word)
 
 
-def load_model_factory(told: str) -> str:
-    """Import ``package.module:factory``, also from the current folder; the name of the network it becomes."""
-    module, colon, attribute = told.partition(":")
-    if not (module and colon and attribute):
-        shown = show(told, typed=False)
-        raise TadropedgeError(f"--model must be MODULE:FACTORY, such as my_models:make_gcn, got {shown}")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+def whole(kind: Any, tokens: Sequence[Token]) -> int:
+    """A whole number in plain digits."""
+    text = tokens[0].value
     try:
-        factory = importlib.import_module(module)
-        for part in attribute.split("."):
-            factory = getattr(factory, part)
-    except (Exception, SystemExit) as error:
-        raise TadropedgeError(f"cannot import the model {told!r} ({type(error).__name__}: {error})") from error
-    from tadropedge.nn.own import own_network
-
-    return own_network(factory, told)  # type: ignore[arg-type]
+        if PLAIN.fullmatch(text):
+            return int(text)
+    except ValueError:  # Python reads no number of thousands of digits
+        pass
+    raise ValueError(f'"{text}" is no whole number')
 
 
-ENGINES = ("local", "ray")
-NO_RAY = "--engine ray needs the package ray, which is not installed: pip install 'tadropedge[ray]'"
-MOST_ADDED = 1e6  # written out, because that of conditions.py loads torch
-LARGEST = 2**31 - 1  # of any count
-PLUGIN = "import your own module first, for what it adds to a registry such as SCORES or DATASETS; repeatable"
-DATA = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
-MODEL = "your own nn.Module instead of a backbone; also from the current folder"
-LAPLACIANS = "[combinatorial|normalized]"
-Plugin_ = Annotated[list[str] | None, Option(metavar="MODULE", callback=load_plugins, is_eager=True, help=PLUGIN)]
-Model_ = Annotated[str | None, Option(metavar="MODULE:FACTORY", help=MODEL)]
-KeepProb_ = Annotated[
-    float | None,
-    Option(metavar="P", help="the paper's p: probability of KEEPING an edge (default 0.7)", show_default=False),
-]
-KeepRatio_ = Annotated[
-    float | None, Option(metavar="SHARE", help="expected share of kept edges, instead of --keep-prob")
-]
-ScoreColumn_ = Annotated[str | None, Option(metavar="NAME", help=COLUMN)]
-Gamma_ = Annotated[float | None, Option(metavar="X", help="threshold of the scores (default: their knee)")]
-Seed_ = Annotated[int, Option(metavar="N", help="random seed")]
-Device_ = Annotated[str, Option(metavar="[auto|cpu|cuda]", help="where to compute; auto is a GPU where there is one")]
-Root_ = Annotated[Path | None, Option(metavar="DIR", help="folder with the datasets (or TADROPEDGE_DATA)")]
-Nodes_ = Annotated[Path | None, Option(metavar="FILE", help="csv of features and labels beside a graph without any")]
-Noise_ = Annotated[str | None, Option(metavar="[calibrated|stated|X]", help="of the signals; source-localization only")]
-AddEdges_ = Annotated[
-    float | None, Option(metavar="SHARE", help="add random edges: this share of the graph's own (default 0)")
-]
-HideFeatures_ = Annotated[
-    float | None, Option(metavar="SHARE", help="hide the features of this share of the nodes (default 0)")
-]
-Out_ = Annotated[Path, Option(metavar="DIR", help="folder for the results")]
-Wait_ = Annotated[bool, Option("--wait", help="wait while another process uses the folder")]
-Engine_ = Annotated[
-    str, Option(metavar="[local|ray]", help="who trains: this process, or the workers of a Ray cluster")
-]
-Address_ = Annotated[
-    str | None,
-    Option(metavar="[auto|HOST]", help="of the Ray cluster; auto: this machine's own (default: Ray is started here)"),
-]
-GpusPerBatch_ = Annotated[
-    float | None, Option(metavar="X", help="share of a GPU per batch on Ray (default: 1, or 0 where there are none)")
-]
-Batch_ = Annotated[
-    int | None, Option(metavar="N", help="trainings per batch (default: as many as fit; on Ray at most 32)")
-]
-Deadline_ = Annotated[
-    float | None, Option(metavar="S", help="seconds without an epoch after which Ray tries a batch again (default 600)")
-]
-Json_ = Annotated[bool, Option("--json", help="print results as JSON and nothing else")]
+def seconds(kind: Any, tokens: Sequence[Token]) -> float:
+    """A time such as 90s, 10m or 2h.
 
-
-def noise_of(told: str | None) -> str | float | None:
-    """The noise by its name, or a number.
-
-    >>> noise_of("stated"), noise_of("0.5")
-    ('stated', 0.5)
+    >>> seconds(float, [Token(value="10m")])
+    600.0
     """
-    with suppress(TypeError, ValueError):
-        return float(told)  # type: ignore[arg-type]
-    return told
+    text = tokens[0].value.strip()
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    try:
+        found = float(text[:-1] if unit else text) * (unit or 1)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < LARGEST:
+        raise ValueError(f'"{text}" is no time such as 90s, 10m or 2h')
+    return found
 
 
+def columns_of(given: Sequence[str]) -> dict[str, str]:
+    """What columns are called.
+
+    >>> columns_of(["source=a", "target=b"])
+    {'source': 'a', 'target': 'b'}
+    """
+    named = {}
+    for word in given:
+        role, _, name = word.partition("=")
+        if role not in TABLE or not name:
+            got = show(word, typed=False)
+            raise TadropedgeError(f"--columns: expected names for {', '.join(TABLE)}, as source=a,target=b, got {got}")
+        named[role] = name
+    return named
+
+
+def typed(*groups: Any, leave: Sequence[str] = ()) -> list[str]:
+    """The options of some groups that differ from their defaults, as they are typed; but not those to ``leave``.
+
+    >>> typed(DataOptions(per_class=5, nodes=Path("a.csv")), FileOptions(columns=("weight=km",), header=False))
+    ['--per-class', '5', '--nodes', 'a.csv', '--no-header', '--columns', 'weight=km']
+    """
+    found = []
+    for group in groups:
+        for each in fields(group):
+            value, flag = getattr(group, each.name), each.name.replace("_", "-")
+            if value == each.default or each.name in leave:
+                continue
+            if isinstance(value, bool):
+                found.append(f"--{flag}" if value else f"--no-{flag}")
+            else:
+                found += [f"--{flag}", ",".join(value) if isinstance(value, tuple) else str(value)]
+    return found
+
+
+Words = Annotated[tuple[str, ...], Parameter(converter=words, show_default=False)]
+Flag = Annotated[bool, Parameter(show_default=False)]
+Count = Annotated[int, Parameter(converter=whole, validator=Number(gte=1, lte=LARGEST))]
+Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
+Positive = Annotated[float, Parameter(validator=Number(gt=0, lte=1e300))]
+
+
+@Parameter(name="*", group="Reading files")
 @dataclass(frozen=True, kw_only=True)
-class LaboratoryOptions:
-    """What ``compare`` and ``train`` share: a dataset, a network, a device, and how to train."""
+class FileOptions:
+    """How the table of a graph is read."""
 
-    dataset: Annotated[str, Argument(metavar="DATA", help=DATA, show_default=False)]
-    backbone: Annotated[
-        str | None, Option(metavar="NAME", help=f"{', '.join(NETWORKS)} (default: gcn, or gcnn for graphs)")
-    ] = None
-    model: Model_ = None
-    layers: Annotated[int | None, Option(metavar="N", help="graph convolutions (default 2; 1 for gcnn)")] = None
-    hidden: Annotated[int | None, Option(metavar="N", help="width (default 128; 32 for gcnn)")] = None
-    epochs: Annotated[int, Option(metavar="N", help="epochs of every training")] = 400
-    laplacian: Annotated[str, Option(metavar=LAPLACIANS, help="whose modes aggregate resistance is made of")] = (
-        "combinatorial"
-    )
-    q: Annotated[
-        int | None, Option("--q", metavar="N", help="clusters per component (default: the number of classes)")
-    ] = None
-    split: Annotated[
-        str | None, Option(metavar="[full|public|random]", help="kind of split, where the dataset offers them")
-    ] = None
-    per_class: Annotated[
-        str | None, Option(metavar="[N|full]", help="labels per class to train on; full: 60 % of all labels")
-    ] = None
-    split_sizes: Annotated[
-        str | None, Option(metavar="TRAIN,VAL,TEST", help="draw splits of these sizes (of nodes) instead")
-    ] = None
-    measure: Annotated[
-        str | None,
-        Option(
-            metavar=f"[{'|'.join(MEASURES)}]",
-            help="what methods are judged by (default: accuracy, or roc-auc for two classes of very different sizes)",
-        ),
-    ] = None
-    add_edges: AddEdges_ = None
-    hide_features: HideFeatures_ = None
-    noise: Noise_ = None
-    nodes: Nodes_ = None
-    score_column: ScoreColumn_ = None
-    evaluate_every: Annotated[int, Option(metavar="N", help="epochs from one evaluation to the next")] = 1
-    per_layer: Annotated[bool, Option("--per-layer", help="a new subgraph for every layer")] = False
-    selection: Annotated[
-        str, Option(metavar="[evaluation|training]", help="the pass whose validation loss selects the model")
-    ] = "evaluation"
-    precision: Annotated[str, Option(metavar="[highest|high]", help="of matrix products; high is TF32 on a GPU")] = (
-        "highest"
-    )
-    seed: Seed_ = 0
-    device: Device_ = "auto"
-    data_root: Root_ = None
-    plugin: Plugin_ = None
-
-    def __post_init__(self) -> None:
-        # Before torch is loaded.
-        name_or_path("dataset", self.dataset, DATASETS)
-        if self.backbone is not None:
-            lookup("backbone", self.backbone, dict.fromkeys(NETWORKS))
-        for name in ("layers", "hidden", "epochs", "q", "evaluate_every"):
-            check_count(name, getattr(self, name))
-        check_count("per_class", self.labels if isinstance(self.labels, int) else None)
-        check_conditions(self.add_edges, self.hide_features)
-        if self.measure is not None:
-            lookup("measure", self.measure, dict.fromkeys(MEASURES))
-        check_own_column(self.score_column, self.dataset)
-        if self.sizes is not None and (self.split is not None or self.per_class is not None):
-            other = "--split" if self.split is not None else "--per-class"
-            raise TadropedgeError(f"--split-sizes and {other} exclude each other: each is a way to draw splits")
-        if self.model is not None:  # last: it imports torch and the user's own module
-            if self.backbone is not None:
-                raise TadropedgeError("--model and --backbone exclude each other: each is the network that is trained")
-            settle(self, backbone=load_model_factory(self.model))
+    header: Annotated[bool | None, Parameter(negative="--no-header")] = None
+    """Whether the first line of a table names its columns; it is looked at where this is not said."""
+    columns: Words = ()
+    """What columns are called: source=a,target=b,weight=w."""
+    column: str | None = None
+    """A column with one number per edge, for the score column."""
+    weighted: Annotated[bool | None, Parameter(negative="--no-weighted")] = None
+    """Whether edge weights are read; they are where there are any, unless said otherwise."""
 
     @property
-    def labels(self) -> int | str | None:
-        """The labels of ``--per-class``: a number, or ``full``."""
-        told = self.per_class
-        if told is None or told == "full":
-            return told
-        if not (told.removeprefix("-").isascii() and told.removeprefix("-").isdigit()):
-            shown = show(told, typed=False)
-            raise TadropedgeError(f"--per-class must be a whole number of at least 1, or 'full', got {shown}")
-        return int(told)
-
-    @property
-    def sizes(self) -> tuple[int, ...] | None:
-        """The sizes of ``--split-sizes``."""
-        if self.split_sizes is None:
-            return None
-        cells = [cell.strip() for cell in self.split_sizes.split(",")]
-        if len(cells) != 3 or not all(cell.isascii() and cell.isdigit() for cell in cells):
-            raise TadropedgeError(
-                f"--split-sizes must be three whole numbers TRAIN,VAL,TEST such as 140,500,1000, "
-                f"got {show(self.split_sizes, typed=False)}"
-            )
-        for cell in cells:
-            check_count("each of --split-sizes", int(cell))
-        return tuple(int(cell) for cell in cells)
-
-    @property
-    def data_options(self) -> dict[str, Any]:
-        """What was asked of the loader; a number may stand for the name of a noise."""
-        named: dict[str, Any] = {"per_class": self.labels, "noise": noise_of(self.noise), "nodes": self.nodes}
-        named["score_column"] = self.score_column
-        named["split_sizes"] = self.sizes
-        return {key: value for key, value in named.items() if value is not None}
-
-    @property
-    def told(self) -> str:
-        """The dataset as it was named, with its conditions."""
-        from tadropedge.data import Conditions
-
-        return self.dataset + Conditions(self.add_edges or 0.0, self.hide_features or 0.0, self.seed).words
-
-    @property
-    def again(self) -> str:
-        """The words that name the same data on another command line: the conditions, with the seed that drew them."""
-        shares = {"--add-edges": self.add_edges, "--hide-features": self.hide_features}
-        words = [f"{flag} {share:g}" for flag, share in shares.items() if share]
-        return " ".join([self.dataset, *words, *([f"--seed {self.seed}"] if words and self.seed else [])])
-
-    def laboratory(self, choose_splits: int | None = None, gradient_norms: bool = False) -> Laboratory:
-        """The dataset on its device, with the network and the measure it needs where none is named."""
-        from tadropedge.data import Conditions, conditioned, load_dataset
-        from tadropedge.spectrum.plan import LAPLACIANS
-        from tadropedge.training.config import SELECTIONS
-        from tadropedge.training.laboratory import PRECISIONS, laboratory_for
-
-        device = chosen_device(self.device)
-        lookup("laplacian", self.laplacian, LAPLACIANS)
-        lookup("selection", self.selection, SELECTIONS)
-        lookup("precision", self.precision, PRECISIONS)
-        conditions = Conditions(self.add_edges or 0.0, self.hide_features or 0.0, self.seed)
-        loaded = load_dataset(self.dataset, self.data_root, self.split, self.seed, **self.data_options)
-        data = conditioned(loaded, conditions).to(device)
-        settings = ("epochs", "laplacian", "q", "per_layer", "selection", "precision", "evaluate_every", "measure")
-        return laboratory_for(
-            data,
-            self.backbone,
-            self.layers,
-            self.hidden,
-            choose_splits=choose_splits,
-            gradient_norms=gradient_norms,
-            **{name: getattr(self, name) for name in settings},
-        )
+    def given(self) -> dict[str, Any]:
+        """What was said, for the readers of files."""
+        known = {"header": self.header, "columns": columns_of(self.columns) or None}
+        named: dict[str, Any] = {**known, "column": self.column, "weighted": self.weighted}
+        return {name: value for name, value in named.items() if value is not None}
 
 
-def with_laboratory_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Show typer the fields of the parameter ``options: LaboratoryOptions`` of ``command`` as options of their own."""
-    own, shared = (inspect.signature(call, eval_str=True).parameters for call in (command, LaboratoryOptions))
+@Parameter(name="*", group="Data")
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Which nodes train, and what is done to the data before."""
 
-    @wraps(command)
-    def gathered(**given: Any) -> None:
-        command(options=LaboratoryOptions(**{name: given.pop(name) for name in shared}), **given)
-
-    merged = [each for name in own for each in (shared.values() if name == "options" else [own[name]])]
-    gathered.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
-    gathered.__annotations__ = {each.name: each.annotation for each in merged}
-    return gathered
-
-
-def check_own_column(column: str | None, dataset: str) -> None:
-    """Refuse ``--score-column`` for a dataset that is no file."""
-    if column is not None and (dataset in DATASETS or dataset.startswith(PYG)):
-        raise TadropedgeError(
-            f"--score-column names a column of your own file, and {dataset} is a dataset without any, got {column!r}"
-        )
+    split: Literal["random", "full", "public", "own"] | None = None
+    """How nodes are split: random (a fresh one per replicate), or one fixed split."""
+    per_class: Count | None = None
+    """Labels per class to train on, of random splits: 20 where data has no sizes of its own."""
+    nodes: Path | None = None
+    """A table of features and labels, beside a file that holds only a graph."""
+    add_edges: Annotated[float, Parameter(validator=Number(gte=0, lte=1e6))] = 0.0
+    """Random edges to add, as a share of the graph's own."""
+    hide_features: Share = 0.0
+    """The share of nodes whose features are hidden."""
 
 
-def check_conditions(add_edges: float | None, hide_features: float | None) -> None:
-    """Refuse what is no share, before torch is loaded."""
-    check_number("add_edges", add_edges or 0.0, 0, MOST_ADDED)
-    check_number("hide_features", hide_features or 0.0, 0, 1)
+@Parameter(name="*", group="Network and training")
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """What is trained."""
+
+    network: str | None = None
+    """gcn, jknet, incepgcn, resgcn, gcnii, appnp, gat, sage, mlp, or one of a plug-in: gcn unless said."""
+    model: str | None = None
+    """Your own module: FILE.py:NAME, or MODULE:NAME."""
+    layers: Count | None = None
+    """Layers of the network: 2 unless said; a model has its own default."""
+    hidden: Count | None = None
+    """Width of the hidden layers: 64 unless said; a model has its own default."""
+    epochs: Count = 400
+    """Epochs of every training."""
+    measure: str = "accuracy"
+    """What is judged: accuracy, roc-auc, macro-f1, or a measure of a plug-in."""
+    q: Count | None = None
+    """Clusters per component, for the score aggregate; otherwise its eigengap decides."""
+
+    def check(self) -> None:
+        """Refuse a network that there is not, before anything is read."""
+        from tadropedge.lab.registry import MEASURES, NETWORKS
+
+        lookup("measure", self.measure, dict.fromkeys(MEASURES))
+        if self.network is not None:
+            lookup("network", self.network, dict.fromkeys(NETWORKS))
+        if self.network is not None and self.model is not None:
+            raise TadropedgeError(f"--model and --network exclude each other, got {self.model} and {self.network}")
+
+    def load(self) -> Any:
+        """Your own module, or ``None``."""
+        return None if self.model is None else load_model(self.model)
 
 
-def check_score(score: str | None, column: str | None) -> None:
-    """Refuse the score ``column`` without ``--score-column``."""
-    if score == "column" and column is None:
-        raise TadropedgeError("the score 'column' needs --score-column NAME")
+@Parameter(name="*", group="Running and output")
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Where a command computes, what it loads before, and what it prints."""
+
+    seed: Annotated[int, Parameter(converter=whole, validator=Number(gte=0, lte=2**63 - 1))] = 0
+    """Of whatever is random."""
+    device: str | None = None
+    """cpu or cuda; a GPU where there is one."""
+    plugin: Words = ()
+    """Modules or files of your own that register scores, rules, networks or datasets."""
+    json: Flag = False
+    """Print results as JSON and nothing else."""
+
+    def begin(self) -> None:
+        """Load the plug-ins, before names are looked up."""
+        for name in self.plugin:
+            load_module(name, "--plugin")
+
+    def found_device(self) -> str:
+        """The device to compute on, after a look at whether it is there."""
+        import torch
+
+        from tadropedge._support.checks import check_runs_on
+
+        if self.device is None:
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            return str(check_runs_on(self.device))
+        except TadropedgeError as error:
+            raise TadropedgeError(f"--device: {error}", argument="device") from error
 
 
-def chosen_budget(keep_prob: float | None, keep_ratio: float | None, default: float = 0.7) -> dict[str, float]:
-    """``--keep-prob`` or ``--keep-ratio``, of which only one may be given."""
+def chosen_budget(keep_prob: float | None, keep_ratio: float | None) -> dict[str, float]:
+    """The budget that was given, of which there is at most one."""
     if keep_prob is not None and keep_ratio is not None:
-        raise TadropedgeError(
-            f"--keep-prob and --keep-ratio exclude each other, got {keep_prob:g} and {keep_ratio:g}: the first is the "
-            "probability of keeping an edge, the second the expected share of kept edges"
-        )
-    if keep_ratio is not None:
-        return {"keep_ratio": check_number("keep_ratio", keep_ratio, 0, 1)}
-    return {"keep_prob": check_number("keep_prob", default if keep_prob is None else keep_prob, 0, 1)}
+        raise TadropedgeError(f"--keep-prob {keep_prob:g} and --keep-ratio {keep_ratio:g} exclude each other: give one")
+    given = {"keep_prob": keep_prob, "keep_ratio": keep_ratio}
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def output_folder(out: Path, *targets: str, wait: bool) -> AbstractContextManager[None]:
-    """The folder of the results, for this process alone and checked before any work: ``tadropedge.lock.locked``."""
-    from tadropedge.lock import locked
-
-    return locked(out, *targets, wait=wait, say=partial(print, file=sys.stderr, flush=True))
-
-
-def check_count(name: str, value: int | None, least: int = 1) -> None:
-    """Refuse what is no number of things that a computer can hold; ``None`` stands for a default."""
-    if value is not None:
-        check_integer(name, value, least=least, most=LARGEST)
-
-
-def chosen_engine(
-    engine: str,
-    address: str | None,
-    gpus_per_batch: float | None,
-    batch: int | None,
-    deadline: float | None,
-    device: str,
-) -> Engine:
-    """Who trains, by ``--engine`` and its settings; on ``--device cpu`` workers use no GPU either."""
-    lookup("engine", engine, dict.fromkeys(ENGINES))
-    check_count("batch", batch)
-    given = {"--address": address, "--gpus-per-batch": gpus_per_batch, "--deadline": deadline}
-    if engine != "ray":
-        for flag, value in given.items():
-            if value is not None:
-                raise TadropedgeError(f"{flag} belongs to --engine ray, got {flag} {value} with --engine {engine}")
-        from tadropedge.search.engines import Local
-
-        return Local(batch)
-    if importlib.util.find_spec("ray") is None:
-        raise TadropedgeError(NO_RAY)
-    from tadropedge.search.ray_engine import RayEngine
-
-    gpus = 0.0 if gpus_per_batch is None and device == "cpu" else gpus_per_batch
-    return RayEngine(address, gpus, batch=batch, deadline=600.0 if deadline is None else deadline)
+def load_module(name: str, flag: str) -> ModuleType:
+    """A module by its name, or a Python file by its path; what stands beside it can be imported, too."""
+    path = Path(name)
+    folder = str(path.resolve().parent if path.suffix == ".py" else Path.cwd())
+    if folder not in sys.path:  # last, so that a neighbour called json.py is no reason to lose json
+        sys.path.append(folder)
+    try:
+        if path.suffix != ".py":
+            with redirect_stdout(sys.stderr):  # what it prints is no result
+                return importlib.import_module(name)
+        if not path.is_file():
+            raise TadropedgeError(f"{flag}: there is no file '{path}'")
+        file = str(path.resolve())
+        called = path.stem
+        if (known := sys.modules.get(called)) is not None:
+            if getattr(known, "__file__", None) == file:
+                return known
+            called = f"plugin_{called}"  # json.py is no reason to lose json
+        spec = importlib.util.spec_from_file_location(called, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[called] = module  # where pickles and fingerprints look for what stands in it
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+        return module
+    except TadropedgeError:
+        raise
+    except Exception as error:  # whatever goes wrong in a user's own module
+        said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise TadropedgeError(f"{flag}: '{name}' cannot be imported ({said})") from error
 
 
-def chosen_device(device: str) -> str:
-    """``auto`` is a GPU where there is one; a device that is not here is refused."""
-    import torch
-
-    here = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
-    if device not in ("auto", *here):
-        raise TadropedgeError(f"device {device!r} is not available; choose from auto, {', '.join(here)}")
-    return here[-1] if device == "auto" else device
+def load_model(name: str) -> Any:
+    """``FILE.py:NAME`` or ``MODULE:NAME``: a function or class that makes your own module."""
+    where, colon, called = name.rpartition(":")
+    if not colon or not where or not called:
+        raise TadropedgeError(f"--model: expected FILE.py:NAME, got {show(name, typed=False)}")
+    found = getattr(load_module(where, "--model"), called, None)
+    if not callable(found):
+        raise TadropedgeError(f"--model: '{where}' has no function or class {called!r}, got {show(name, typed=False)}")
+    return found

@@ -2,146 +2,88 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument, Option
+from tadropedge.cli.options import FileOptions, RunOptions, load_model
+from tadropedge.cli.show import show
+from tadropedge.cli.train import MODEL
 
-from tadropedge.checks import PYG, check_path, name_or_path
-from tadropedge.cli.options import (
-    DATA,
-    AddEdges_,
-    Device_,
-    HideFeatures_,
-    Json_,
-    Model_,
-    Nodes_,
-    Noise_,
-    Plugin_,
-    Root_,
-    ScoreColumn_,
-    Seed_,
-    check_conditions,
-    check_own_column,
-    chosen_device,
-    load_model_factory,
-    noise_of,
-)
-from tadropedge.cli.progress import announced
-from tadropedge.cli.report import show
-from tadropedge.errors import TadropedgeError
-from tadropedge.registry import DATASETS
+if TYPE_CHECKING:
+    from torch import Tensor
 
-if TYPE_CHECKING:  # torch is loaded when there is something to predict, not for --help
-    from rich.table import Table
+    from tadropedge.lab.data.dataset import Dataset
+    from tadropedge.lab.training.model import SavedModel
 
-    from tadropedge.predicting import Predictions
-
-SAVED = "folder that tadropedge train --out wrote, or its model.json"
+HEAD = ("node", "predicted", "probability")
 
 
-@announced
-def predict_command(
-    saved: Annotated[Path, Argument(metavar="MODEL", help=SAVED, show_default=False)],
-    data: Annotated[str, Argument(metavar="DATA", help=DATA, show_default=False)],
-    model: Model_ = None,
-    nodes: Nodes_ = None,
-    noise: Noise_ = None,
-    score_column: ScoreColumn_ = None,
-    add_edges: AddEdges_ = None,
-    hide_features: HideFeatures_ = None,
-    seed: Seed_ = 0,
-    device: Device_ = "cpu",
-    data_root: Root_ = None,
-    out: Annotated[Path, Option(metavar="FILE", help="csv file for the predictions")] = Path("predictions.csv"),
-    plugin: Plugin_ = None,
-    as_json: Json_ = False,
+def predict(
+    saved: Path,
+    data: str,
+    /,
+    *,
+    nodes: Path | None = None,
+    model: str | None = None,
+    out: Path = Path("predictions.csv"),
+    files: FileOptions = FileOptions(),
+    running: RunOptions = RunOptions(),
 ) -> None:
-    """Predict the class of every node of a graph, or of every sample, with a model that train saved.
+    """Predict the class of every node of a graph with a model that tadropedge train saved.
 
-    Writes a csv file: one line per node with its name, the predicted class, its probability and that of every class.
-    The model sees the whole graph; nothing is dropped, so the same command writes the same file. One with the option
-    expected weighs the edges by their keep probabilities, and may need --score-column for its scores.
+    Writes a csv: a line per node with its name, the predicted class, its probability and that of every class.
+
+    Args:
+        saved: The folder that tadropedge train --out wrote, or its model.safetensors.
+        data: The name of a dataset, or a file with features; labels may be missing.
+        nodes: A table of features and labels, beside a file that holds only a graph.
+        model: Your own module, if the model is one: FILE.py:NAME.
+        out: The csv file for the predictions.
     """
-    source = name_or_path("dataset", data, DATASETS)
-    check_conditions(add_edges, hide_features)
-    check_own_column(score_column, data)
-    check_path("MODEL", saved)
-    folder = saved.parent if saved.name in ("model.json", "model.safetensors") else saved
-    if not (folder / "model.json").is_file():
-        raise TadropedgeError(
-            f"MODEL: no model in '{saved}': expected a folder with model.json and model.safetensors, which "
-            "tadropedge train --out writes"
-        )
-    check_path("--out", out)
-    if out.exists() and not out.is_file():  # nor is a device replaced by a file
-        raise TadropedgeError(f"--out must be a file for the predictions, got the folder or device '{out}'")
-    if model is not None:
-        load_model_factory(model)
-    from tadropedge.data import Conditions, conditioned, load_dataset
-    from tadropedge.lock import check_writable
-    from tadropedge.predicting import predict, write_predictions
+    running.begin()
+    from tadropedge._support.atomic import write_atomic
+    from tadropedge._support.folder import check_ours, claim
+    from tadropedge.cli.reading import read_unlabelled
+    from tadropedge.lab.reports.tables import csv_lines, facts
+    from tadropedge.lab.training.model import load
 
-    try:
-        check_writable(out.parent)
-    except TadropedgeError as error:
-        raise TadropedgeError(f"--out: {error}") from error
-    place = chosen_device(device)
-    loaded = _loaded(folder, model)
-    options: dict[str, Any] = {"nodes": nodes, "noise": noise_of(noise), "score_column": score_column}
-    if isinstance(source, Path) or source.startswith(PYG):
-        options["per_class"] = 1  # nothing is trained, so few labels are enough
-    given = {name: value for name, value in options.items() if value is not None}
-    conditions = Conditions(add_edges or 0.0, hide_features or 0.0, seed)
-    found = predict(loaded, conditioned(load_dataset(source, data_root, seed=seed, **given), conditions).to(place))
-    write_predictions(found, out)
-    document = _summary(found, data + conditions.words, str(folder)) | {"file": str(out)}
-    show(document, as_json, [_page(document), f"written to {out}"])
-
-
-def _loaded(folder: Path, model: str | None) -> Any:
-    from tadropedge.training.model_file import load_model
-
-    try:
-        return load_model(folder)
-    except TadropedgeError as error:
-        words, own, _ = str(error).partition("; if the name is your own")
-        if not own:
-            raise
-        more = "" if model is None else f" (--model {model} is another one)"
-        raise TadropedgeError(
-            f"{words}; if it is your own, give --model MODULE:FACTORY or --plugin MODULE{more}"
-        ) from None
-
-
-def _summary(found: Predictions, data: str, model: str) -> dict[str, Any]:
-    """What was predicted, in numbers."""
-    counts = Counter(found.predicted.tolist())
-    best = found.probabilities.max(dim=-1).values
-    return {
-        "model": model,
-        "data": data,
-        "unit": found.unit,
-        "count": len(best),
-        "predicted": {str(name): counts.get(number, 0) for number, name in enumerate(found.classes)},
-        "mean_probability": round(float(best.mean()), 6),
-        "labelled": int((found.labels >= 0).sum()),
-        "accuracy": None if found.accuracy is None else round(found.accuracy, 6),
-    }
-
-
-def _page(document: dict[str, Any]) -> Table:
-    from tadropedge.publish.terminal import facts
-
+    check_ours(out.parent, [out.name])
+    device = running.found_device()
+    trained = load(saved / MODEL if saved.is_dir() else saved, None if model is None else load_model(model))
+    dataset, labelled = read_unlabelled(data, files, nodes, (trained.num_features, trained.num_classes), running.seed)
+    with redirect_stdout(sys.stderr):  # what a module of one's own prints is no result
+        chances = trained.logits(dataset.to(device)).softmax(dim=-1).cpu()
+    names = trained.class_names or tuple(map(str, range(trained.num_classes)))
+    best, classes = chances.max(dim=-1)
+    head = [*HEAD, *(f"p_{name}" for name in names)]
+    called = dataset.node_names or range(dataset.graph.num_nodes)
+    columns = ([names[place] for place in classes.tolist()], best.tolist(), *chances.T.tolist())
+    claim(out.parent, [out.name])
+    write_atomic(out, csv_lines([head, *zip(called, *columns, strict=True)], quoted=True))
+    document = _summary(trained, dataset, classes, best, labelled)
     listed = ", ".join(f"{name}: {count:,}" for name, count in document["predicted"].items())
-    known = f"{document['accuracy'] or 0:.2%} of {document['labelled']:,} labels, including those it was trained on"
-    return facts(
-        {
-            "model": document["model"],
-            "data": f"{document['data']}: {document['count']:,} {document['unit']}s",
-            "predicted": listed,
-            "probability": f"{document['mean_probability']:.2%} on average for the predicted class",
-            "agrees with": "there are no labels to compare with" if document["accuracy"] is None else known,
-        }
-    )
+    words = {"model": str(saved), "data": f"{dataset.name}: {len(best):,} nodes", "predicted": listed}
+    words["probability"] = f"{document['mean_probability']:.1%} on average for the predicted class"
+    if document["accuracy"] is not None:
+        words["agrees with"] = f"{document['accuracy']:.1%} of the labels, those it was trained on among them"
+    show({**document, "file": str(out)}, running.json, [facts(words), f"written to {out}"])
+
+
+def _summary(model: SavedModel, data: Dataset, classes: Tensor, best: Tensor, labelled: bool) -> dict[str, Any]:
+    """What was predicted, in numbers."""
+    names = model.class_names or tuple(map(str, range(model.num_classes)))
+    counts, labels = Counter(classes.tolist()), data.labels.cpu()
+    known = labels >= 0
+    right = float((classes == labels)[known].double().mean()) if labelled and bool(known.any()) else None
+    return {
+        "trained_on": model.trained_on,
+        "method": str(model.trial.candidate),
+        "data": data.name,
+        "nodes": len(classes),
+        "predicted": {name: counts.get(number, 0) for number, name in enumerate(names)},
+        "mean_probability": float(best.mean()),
+        "accuracy": right,
+    }

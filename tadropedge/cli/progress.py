@@ -1,177 +1,164 @@
-"""Progress on standard error: a live display on a terminal, a line now and then elsewhere; what a stop leaves."""
+"""Progress on standard error: a moving line on a terminal, a plain one now and then elsewhere; what a stop leaves."""
 
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import wraps
+from types import TracebackType
 from typing import Any
 
-import typer
+FIRST_LINE, BETWEEN_LINES, MOST_BETWEEN = 2.0, 5.0, 60.0  # seconds of a plain log; in a long one lines are rarer
+LEAST = 3.0  # seconds of work from which the time that is left can be told
+BAR = 20  # columns
+WIDE = 70  # columns of a terminal from which there is room for a bar
+INTERRUPTIONS: list[int] = []  # signals that asked this process to end
+_kept: list[str] = []
 
-from tadropedge.cli.watch import Watch
-from tadropedge.errors import without_password
-from tadropedge.watching import Event, Listener, Moment, Phase, watching
 
-PATIENCE = 1.5  # seconds without a word, before a command says that it has begun
-FIRST_LINE, SECONDS_BETWEEN_LINES, MOST_BETWEEN_LINES = 2.0, 5.0, 60.0  # of a log; more seconds in a longer one
-SECONDS_BETWEEN_LOOKS = 0.1  # of the live display
-WIDE = 100  # columns from which there is room for a bar
-LOADING = "loading packages and data ..."
-Report = Callable[[str, int, int], None]  # (phase, done, in all)
+def keeps(folder: object) -> None:
+    """From now on an interruption keeps what is finished in ``folder``, and the same command goes on from there."""
+    _kept[:] = [str(folder)]
+
+
+def stopped() -> str:
+    """What an interruption leaves.
+
+    >>> _kept.clear()
+    >>> stopped()
+    'stopped: nothing is kept; run the same command to start again'
+    """
+    if not _kept:
+        return "stopped: nothing is kept; run the same command to start again"
+    return f"stopped: what was finished is kept in {_kept[0]}; run the same command to go on from there"
+
+
+def note(words: str) -> None:
+    """Say something beside the results: on standard error, so that what is printed can be piped on."""
+    print(words, file=sys.stderr, flush=True)
+
+
+class Display:
+    """What is being done, how far it is, and for how long. ``quiet`` shows nothing.
+
+    It is the watch of a search (:meth:`plan`, :meth:`trained`, :meth:`epoch`), and :meth:`step` tells of other work.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._begun = self._phase_begun = time.monotonic()
+        self._name, self._done, self._total, self._detail = "", 0.0, 0, ""
+        self._last_line = -MOST_BETWEEN
+        self._live: Any = None
+        self._width = 80
+
+    # -- what is told -------------------------------------------------------------------------------------
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """``done`` of ``total`` units of a phase are done."""
+        if name != self._name or not done:  # the second round of a comparison is a new phase, too
+            self._name, self._phase_begun = name, time.monotonic()
+        self._done, self._total, self._detail = done, total, ""
+        self._tell()
+
+    def plan(self, total: int) -> None:
+        """So many trainings are to be done."""
+        self.step("training", 0, total)
+
+    def trained(self, count: int = 1) -> None:
+        """So many more trainings are finished."""
+        self.step("training", round(self._done - self._done % 1) + count, max(self._total, 1))
+
+    def epoch(self, done: int, total: int) -> None:
+        """The trainings at work have done so many epochs."""
+        self._name = self._name or "training"
+        self._detail = f"epoch {done:,} of {total:,}"
+        self._tell()
+
+    # -- what is shown ------------------------------------------------------------------------------------
+
+    def words(self) -> str:
+        """Where the work is, with the time that is left."""
+        if not self._name:
+            return "loading"
+        count = f"{self._done:,.0f} of {self._total:,}" if self._total > 1 else ""
+        left = self._left()
+        parts = [count, self._detail, "" if left is None else f"about {duration(left)} left"]
+        return f"{self._name} {' · '.join(filter(None, parts))}".strip()
+
+    def _left(self) -> float | None:
+        """Seconds."""
+        took = time.monotonic() - self._phase_begun
+        if took < LEAST or not 0 < self._done < self._total:
+            return None
+        return took * (self._total - self._done) / self._done
+
+    def _line(self) -> Any:
+        """The moving line: the time first, so that the end of the terminal never cuts it."""
+        from rich.text import Text
+
+        share = min(1.0, self._done / self._total) if self._total else 0.0
+        bar = ""
+        if self._width >= WIDE and self._total > 1:
+            bar = f" {'━' * round(BAR * share)}{'╺' * (BAR - round(BAR * share))}"
+        return Text(f"{clock(time.monotonic() - self._begun)}{bar} {self.words()}", no_wrap=True, overflow="ellipsis")
+
+    def _tell(self) -> None:
+        if INTERRUPTIONS:  # a library may have swallowed it
+            raise KeyboardInterrupt
+        if self._quiet or self._live is not None:
+            return
+        now = time.monotonic()
+        between = min(MOST_BETWEEN, max(BETWEEN_LINES, (now - self._begun) / 20))
+        if now - self._begun >= FIRST_LINE and now - self._last_line >= between:
+            self._last_line = now
+            note(f"{clock(now - self._begun)} {self.words()}")
+
+    def __enter__(self) -> Display:
+        if not self._quiet and sys.stderr is not None and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(stderr=True)
+            self._width = console.width
+            self._live = Live(console=console, get_renderable=self._line, refresh_per_second=8, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def clock(seconds: float) -> str:
+    """A time that has passed, in at most seven letters for ten hours.
+
+    >>> clock(7), clock(83.2), clock(3723)
+    ('7s', '1:23', '1:02:03')
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words.
+
+    >>> duration(0.2), duration(89), duration(5400)
+    ('1 s', '1 min', '1 h 30 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} min" if not hours else f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
 def command_line() -> str:
     """The command as it was typed."""
-    return without_password(shlex.join(["tadropedge", *sys.argv[1:]]))
-
-
-_announcement: ContextVar[Announcement | None] = ContextVar("announcement", default=None)
-_asked: list[int] = []  # signals that asked this process to end
-
-
-def stop_on_signals() -> None:
-    """Let Ctrl-C and SIGTERM end the command; what is finished is kept.
-
-    A library that is being imported may swallow the interruption, so the next report of progress repeats it.
-    """
-
-    def stop(number: int, _: object) -> None:
-        _asked.append(number)
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
-@contextmanager
-def live_progress(quiet: bool, place: object = None) -> Iterator[Report]:
-    """A live display with the time left on a terminal, a line now and then elsewhere, nothing with ``--json``.
-
-    It shows what it is given and what :mod:`tadropedge.watching` tells. An interruption ends with one line that says
-    what is kept, in ``place`` if anywhere, and how to resume.
-    """
-    watch = Watch()
-    try:
-        with _shown(watch, quiet) as show:
-
-            def listen(event: Event) -> None:
-                watch.listen(event)
-                if isinstance(event, (Phase, Moment)):
-                    show(event)
-                    if _asked:
-                        raise KeyboardInterrupt
-
-            with watching(listen):
-                yield lambda phase, done, total: listen(Phase(phase, done, total))
-    except KeyboardInterrupt:
-        words, resumes = watch.left_behind(place)
-        again = "Resume with" if resumes else "Start again with"
-        print(f"\nstopped; {words}. {again}: {command_line()}", file=sys.stderr)
-        raise typer.Exit(130) from None
-
-
-@contextmanager
-def _shown(watch: Watch, quiet: bool) -> Iterator[Listener]:
-    if quiet:
-        yield lambda event: None
-    elif sys.stderr.isatty():
-        if (announcement := _announcement.get()) is not None:
-            announcement.end()
-        with _display(watch) as show:
-            yield show
-    else:
-        yield plain_log(watch)
-
-
-@contextmanager
-def _display(watch: Watch) -> Iterator[Listener]:
-    """One line per phase, of which the last moves."""
-    from rich import progress as bars
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    bar = (bars.BarColumn(bar_width=20),) if console.width >= WIDE else ()
-    columns = (bars.TimeElapsedColumn(), *bar, bars.TextColumn("{task.description}", markup=False))
-    with bars.Progress(*columns, console=console) as display:
-        tasks: dict[str, Any] = {}
-        last = [0.0]
-
-        def show(event: Event) -> None:
-            now, phase = time.monotonic(), watch.current
-            between = isinstance(event, Moment) and 0 < event.epoch < event.epochs
-            if phase is None or (between and now - last[0] < SECONDS_BETWEEN_LOOKS):
-                return
-            last[0] = now
-            if phase.name not in tasks:
-                tasks[phase.name] = display.add_task(phase.name, total=1.0)
-            display.update(tasks[phase.name], description=watch.words, completed=watch.share)
-
-        yield show
-
-
-class Announcement:
-    """Say on a terminal that the command has begun where it says nothing else for a while, until :meth:`end`."""
-
-    def __init__(self) -> None:
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._say, daemon=True)
-        self._thread.start()
-
-    def _say(self) -> None:
-        if not self._ended.wait(PATIENCE):
-            print(LOADING, end="", file=sys.stderr, flush=True)
-            self._ended.wait()
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)  # the line is empty again
-
-    def end(self) -> None:
-        """Something else is said now."""
-        self._ended.set()
-        self._thread.join()
-
-
-def announced(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that imports torch, which takes seconds, say that it has begun."""
-
-    @wraps(command)
-    def told(**given: Any) -> None:
-        if given["as_json"] or not sys.stderr.isatty():
-            command(**given)
-            return
-        announcement = Announcement()
-        token = _announcement.set(announcement)
-        try:
-            command(**given)
-        finally:
-            _announcement.reset(token)
-            announcement.end()
-
-    return told
-
-
-def plain_log(watch: Watch) -> Listener:
-    """A line at the ends of each phase and every few seconds between them, with the time left."""
-    begun, last = time.monotonic(), [-MOST_BETWEEN_LINES]
-    lines: set[str] = set()
-
-    def line(event: Event) -> None:
-        phase = watch.current
-        if phase is None:
-            return
-        now, new = time.monotonic(), phase.name not in lines
-        between = max(SECONDS_BETWEEN_LINES, min(MOST_BETWEEN_LINES, (now - begun) / 20))
-        ends = isinstance(event, Phase) and (new or 1 < phase.total == phase.done)
-        due = now - last[0] >= (between if last[0] > begun + FIRST_LINE else FIRST_LINE)
-        if not (ends or due) or ("scoring edges" in phase.name and watch.seconds < FIRST_LINE):
-            return  # a score that is there at once needs no line
-        lines.add(phase.name)
-        last[0] = now
-        print(watch.words, file=sys.stderr, flush=True)
-
-    return line
+    return shlex.join(["tadropedge", *sys.argv[1:]])

@@ -1,152 +1,150 @@
-"""What the commands about one graph read: a dataset by its name or a file, with what scores may look at."""
+"""A graph from a name or a file, for the commands that need no more than a graph."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from tadropedge.cli.options import DataOptions, FileOptions
+from tadropedge.cli.progress import note
 from tadropedge.errors import TadropedgeError
+from tadropedge.lab.registry import DATASETS
 
-if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
+if TYPE_CHECKING:
     from torch import Tensor
 
-    from tadropedge.data.files import Contents
     from tadropedge.graph import Graph
-
-Found = TypeVar("Found")
+    from tadropedge.lab.data.dataset import Dataset
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A graph and the ``name`` to call it by; where it has them, features and labels, and the ``column`` asked for."""
+    """A graph, and what else its source holds.
+
+    ``nodes`` are features ``x``, labels ``y`` and masks ``train``, ``val`` and ``test`` of the nodes, where they are
+    known; ``column`` is one number per listed edge, where it was asked for.
+    """
 
     name: str
+    read: str
     graph: Graph
-    contents: Contents | None = None
+    nodes: dict[str, Tensor]
+    class_names: Sequence[str] | None = None
     column: Tensor | None = None
-    classes: int | None = None
-    features: Tensor | None = None
 
-    @property
-    def labels(self) -> Tensor | None:
-        """The class of each node ``[N]``, where it is known."""
-        return None if self.contents is None else self.contents.labels[: self.graph.num_nodes]
+    def settings(self, score: str, given: dict[str, Any]) -> dict[str, Any]:
+        """What was given for a score, and of what is known what it takes."""
+        from tadropedge.scores.solve import settings_for
 
-    @property
-    def class_names(self) -> tuple[str, ...] | None:
-        """What the classes are called, where the file has words for them."""
-        return None if self.contents is None else self.contents.class_names
-
-    def without_arcs(self) -> Source:
-        """The same for those who ask for pairs alone."""
-        from tadropedge.graph import without_arcs
-
-        return replace(self, graph=without_arcs(self.graph))
-
-    @property
-    def known(self) -> dict[str, Any]:
-        """What scores may ask for: ``features``, ``column``, and the number of ``classes``."""
-        features = self.features if self.contents is None else self.contents.features
-        known = {"features": features, "column": self.column, "classes": self.classes}
-        return {name: value for name, value in known.items() if value is not None}
+        known = {"features": self.nodes.get("x"), "column": self.column}
+        found = settings_for(score, {name: value for name, value in known.items() if value is not None}) | given
+        for needed, instead in (("features", "a graph with node features"), ("column", "--column NAME")):
+            if needed in settings_for(score, {needed: None}) and needed not in found and score != "aggregate":
+                raise TadropedgeError(f"--score {score} needs {instead}, and '{self.name}' has none")
+        return found
 
 
-def read_source(
-    source: str | Path,
-    *,
-    root: Path | None = None,
-    seed: int = 0,
-    header: bool | None = None,
-    weighted: bool = True,
-    column: str | None = None,
-    whole: bool = True,
-    coloured: bool = False,
-) -> Source:
-    """Read a dataset by its name, or a file of any format by its path.
+def read_source(source: str, options: FileOptions, seed: int = 0) -> Source:
+    """Read a dataset by its name, or the graph of a file, and say what was read."""
+    found = _named(source, seed) if _is_name(source, options) else _file(source, options)
+    note(f"read {source}: {found.read}")
+    return found
 
-    ``column`` names what becomes the score ``column``, ``weighted=False`` leaves edge weights out. ``whole=False`` says
-    that features and labels are not needed, so nothing is asked of them; with ``coloured``, they are there if they can
-    be read, and a warning says why they are not.
 
-    >>> read_source("karate").graph
-    Graph(num_nodes=34, num_edges=78)
+def read_dataset(source: str, files: FileOptions, nodes: DataOptions, seed: int = 0, quiet: bool = False) -> Dataset:
+    """Read data to train on, and say what was read."""
+    from tadropedge.lab.data.load import load
+
+    options = dict(files.given)
+    if _is_name(source, files):
+        if nodes.nodes is not None:
+            raise TadropedgeError(f"--nodes is about files, and {source!r} is the name of a dataset")
+    elif nodes.nodes is not None:
+        options["nodes"] = nodes.nodes
+    data = load(
+        source, split=nodes.split, per_class=nodes.per_class, seed=seed, add_edges=nodes.add_edges,
+        hide_features=nodes.hide_features, **options,
+    )  # fmt: skip
+    if not quiet:
+        _say(source, data)
+    return data
+
+
+def read_unlabelled(
+    source: str, files: FileOptions, nodes: Path | None, sizes: tuple[int, int], seed: int = 0
+) -> tuple[Dataset, bool]:
+    """Read data to predict on, and whether it has labels; where it has none, some stand in that nobody looks at.
+
+    ``sizes`` are the numbers of features and of classes that are expected.
     """
-    from tadropedge.data import found_data
-
-    place = found_data("dataset or file", source, root)
-    if isinstance(place, str):
-        found = _dataset(place, root, seed)
-    else:
-        asked = {"header": header, "weighted": weighted, "column": column, "whole": whole}
-        found = (_coloured if coloured and not whole else _file)(place, asked)
-    if weighted or found.graph.weight is None:
-        return found
-    return replace(found, graph=replace(found.graph, weight=None))
-
-
-def _dataset(name: str, root: Path | None, seed: int) -> Source:
-    from tadropedge.data import Given, load_dataset
-    from tadropedge.data.files import Contents
-
-    data = load_dataset(name, root=root, seed=seed)
-    if data.level != "node":
-        return Source(name=data.name, graph=data.graph, classes=data.num_classes)
-    splits = tuple(data.drawn.splits) if isinstance(data.drawn, Given) else (data.split,)
-    contents = Contents(graph=data.graph, features=data.features, labels=data.labels, splits=splits)
-    return Source(name=data.name, graph=data.graph, contents=contents, classes=data.num_classes)
-
-
-def _coloured(path: Path, asked: dict[str, Any]) -> Source:
-    """What a file holds, with labels only to look at: they change neither the graph nor whether it can be read."""
-    try:
-        found = _file(path, {**asked, "whole": True})
-    except TadropedgeError as error:
-        found = _file(path, asked)  # where the graph itself is wrong, this says so
-        warnings.warn(f"nodes are not coloured by class: {error}", stacklevel=2)
-        return found
-    # With labels, nodes behind the last one that has an edge are counted, too.
-    return found if found.contents is None else replace(found, graph=_file(path, asked).graph)
-
-
-def _file(path: Path, asked: dict[str, Any]) -> Source:
-    """What a file holds; a complaint about it says which file it is."""
-    return _saying(path.name, partial(_held, path, asked))
-
-
-def _held(path: Path, asked: dict[str, Any]) -> Source:
-    """What a file holds; a split that is not whole, as the one ``train_mask`` of PyG's karate club, is left out."""
     import torch
 
-    from tadropedge.data.files import contents_of, feature_tensor
-    from tadropedge.data.splits import num_classes
-    from tadropedge.files import Asked, read_file
-    from tadropedge.graph import graph_of
-    from tadropedge.scores.column import held_column
+    if _is_name(source, files):
+        return read_dataset(source, files, DataOptions(), seed), True
+    from tadropedge.files import read_file
+    from tadropedge.lab.data.contents import dataset_of
+    from tadropedge.lab.data.load import path_of
+    from tadropedge.lab.data.tables import joined, read_node_table
 
-    name, column = path.name.partition(".")[0], asked["column"]
-    held = read_file(path, Asked(**asked))
-    if held.features is not None and held.labels is not None:
-        whole = all(part is not None for part in held.parts.values())
-        contents = contents_of(held if whole else replace(held, parts={}), path.name, column)
-        classes = num_classes(contents.labels)
-        return Source(name=name, graph=contents.graph, contents=contents, column=contents.score_column, classes=classes)
-    graph = graph_of(held, path.name, weighted=asked["weighted"])
+    path, (features, classes) = path_of(source), sizes
+    contents = read_file(path, **files.given)
+    if nodes is not None:
+        contents = joined(contents, read_node_table(nodes, header=files.header, features=features))
+    labelled = contents.labels is not None
+    if not labelled:
+        count = 0 if contents.features is None else contents.features.shape[0]
+        stand_in = (torch.arange(count) % max(2, classes)).numpy()
+        contents = replace(contents, labels=stand_in, splits={})
+    data = dataset_of(contents, path.name.partition(".")[0])
+    _say(source, data)
+    return data, labelled
+
+
+def _say(source: str, data: Dataset) -> None:
+    sizes = f"{data.graph.num_nodes:,} nodes, {data.graph.num_edges:,} edges"
+    note(f"read {source}: {data.read or sizes}")
+
+
+def _is_name(source: str, options: FileOptions) -> bool:
+    """Whether a source is the name of a dataset, about which there is nothing to say that is said of files."""
+    by_name = source.lower() in DATASETS or source.lower().startswith("pyg:")
+    if by_name and options.given:
+        flag = next(iter(options.given))
+        raise TadropedgeError(f"--{flag} is about files, and {source!r} is the name of a dataset")
+    return by_name
+
+
+def _named(name: str, seed: int) -> Source:
+    from tadropedge.lab.data.load import load
+
+    data = load(name, seed=seed)
+    nodes = {"x": data.features, "y": data.labels}
+    read = f"{data.graph.num_nodes:,} nodes, {data.graph.num_edges:,} edges"
+    return Source(name=data.name, read=read, graph=data.graph, nodes=nodes, class_names=data.class_names)
+
+
+def _file(name: str, options: FileOptions) -> Source:
+    import torch
+
+    from tadropedge.files import read_file
+    from tadropedge.lab.data.features import feature_tensor
+    from tadropedge.lab.data.load import path_of
+
+    path = path_of(name)
+    contents = read_file(path, **options.given)
+    graph = contents.to_graph()
+    if graph.num_edges == 0:
+        raise TadropedgeError(f"{path.name} has no edges")
+    nodes = {}
+    if contents.features is not None:
+        nodes["x"] = feature_tensor(contents.features)
+    if contents.labels is not None:
+        nodes["y"] = torch.from_numpy(contents.labels).long()
+    whole = {name: value for name, value in nodes.items() if len(value) == graph.num_nodes}
+    column = None if contents.column is None else torch.from_numpy(contents.column)
     return Source(
-        name=name,
-        graph=graph,
-        column=None if column is None else held_column(held, graph, column, path.name),
-        features=None if held.features is None else feature_tensor(held.features),
-        classes=None if held.labels is None else num_classes(torch.from_numpy(held.labels)),
-    )
-
-
-def _saying(file: str, read: Callable[[], Found]) -> Found:
-    """What a file holds; a complaint about it says which file it is."""
-    try:
-        return read()
-    except TadropedgeError as error:
-        raise TadropedgeError(str(error) if file in str(error) else f"{file}: {error}") from error
+        name=path.name.partition(".")[0], read=contents.read, graph=graph, nodes=whole,
+        class_names=contents.class_names, column=column,
+    )  # fmt: skip

@@ -3,215 +3,112 @@
 from __future__ import annotations
 
 import json
-import math
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
-from typer import Argument, Option
+from cyclopts import Parameter
 
-from tadropedge.checks import name_or_path
-from tadropedge.cli.options import (
-    GRAPH_FILES,
-    LAPLACIANS,
-    Device_,
-    Json_,
-    Out_,
-    Plugin_,
-    Root_,
-    ScoreColumn_,
-    Seed_,
-    Wait_,
-    check_own_column,
-    check_score,
-    chosen_device,
-    output_folder,
-)
-from tadropedge.cli.progress import Report, announced, command_line, live_progress
-from tadropedge.cli.reading import read_source
-from tadropedge.cli.report import show
-from tadropedge.cli.weights import (
-    SOLVER,
-    Clusters_,
-    Ranks_,
-    RelativeError_,
-    Tolerance_,
-    check_modes,
-    score_settings,
-)
+from tadropedge.cli.options import Count, FileOptions, RunOptions, Share
+from tadropedge.cli.progress import Display, command_line, keeps
+from tadropedge.cli.show import show
 from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.registry import DATASETS, SCORES
+from tadropedge.registry import SCORES
 
-if TYPE_CHECKING:  # torch is loaded when a graph is, not for --help
-    from rich.table import Table
-
-    from tadropedge.certificate import Certificate
-    from tadropedge.data.files import Contents
-    from tadropedge.pencil import Extreme
-    from tadropedge.sparsifier import Sparsified
-
-GRAPH = f"one of {', '.join(DATASETS)}, or {GRAPH_FILES}"
-SCORE = (
-    f"uniform, one of {', '.join(SCORES)}, or one that you registered (default effective, or column if there is one)"
-)
-CERTIFICATE, UNIFORM = "certificate.json", "uniform"
+UNIFORM = "uniform"
+CERTIFICATE = "certificate.json"
+FILES = ("edges.csv", "graph.npz", "data.pt", CERTIFICATE)
 
 
-@announced
-def sparsify_command(
-    graph: Annotated[str, Argument(metavar="GRAPH", help=GRAPH, show_default=False)],
-    score: Annotated[str | None, Option(metavar="NAME", help=SCORE, show_default=False)] = None,
-    keep_ratio: Annotated[float, Option(metavar="SHARE", help="the expected share of kept edges, up to 1")] = 0.1,
-    q: Annotated[int | None, Option(metavar="N", help="clusters per component (datasets: number of classes)")] = None,
-    desired_clusters: Clusters_ = None,
-    laplacian: Annotated[str | None, Option(metavar=LAPLACIANS, help="of aggregate (default combinatorial)")] = None,
-    solver: Annotated[str | None, Option(metavar="NAME", help=SOLVER)] = None,
-    ranks: Ranks_ = None,
-    tolerance: Tolerance_ = None,
-    relative_error: RelativeError_ = None,
-    score_column: ScoreColumn_ = None,
-    header: Annotated[bool | None, Option(help="whether the file's first line names columns")] = None,
-    unweighted: Annotated[bool, Option("--unweighted", help="ignore edge weights and further columns")] = False,
-    certificate: Annotated[bool, Option(help="measure how close the result is")] = True,
-    seed: Seed_ = 0,
-    device: Device_ = "cpu",
-    data_root: Root_ = None,
-    out: Out_ = Path("sparsified"),
-    wait: Wait_ = False,
-    plugin: Plugin_ = None,
-    as_json: Json_ = False,
+def sparsify(
+    graph: str,
+    /,
+    *,
+    keep_ratio: Share = 0.5,
+    score: str | None = None,
+    q: Count | None = None,
+    laplacian: Literal["combinatorial", "normalized"] | None = None,
+    connected: Annotated[bool, Parameter(negative="--no-connected")] = True,
+    certificate: Annotated[bool, Parameter(negative="--no-certificate")] = True,
+    out: Path = Path("sparsified"),
+    files: FileOptions = FileOptions(),
+    running: RunOptions = RunOptions(),
 ) -> None:
     """Keep few edges, with larger weights, so that the graph as a whole stays what it was; say how close it is.
 
-    Writes edges.csv, graph.npz, data.pt (PyTorch Geometric) and certificate.json. If it is interrupted, run the same
-    command again to resume; it ends with the same files.
+    Writes edges.csv, graph.npz, data.pt (PyTorch Geometric) and certificate.json.
+
+    Args:
+        graph: The name of a dataset, or a file: csv, tsv, npz, pt, mtx, GraphML, Parquet.
+        keep_ratio: The expected share of kept edges.
+        score: uniform, or a score such as degree (see tadropedge methods): effective unless said.
+        q: Clusters per component, for the score aggregate; without it the eigengap decides.
+        laplacian: The Laplacian of the score aggregate: combinatorial unless said.
+        connected: Keep every component in one piece.
+        certificate: Measure how close the result is.
+        out: The folder of the results.
     """
-    score = score if score is not None else "effective" if score_column is None else "column"
-    lookup("score", score, dict.fromkeys((UNIFORM, *SCORES)))  # not what it stands for, which would load torch
-    check_own_column(score_column, graph)
-    check_score(score, score_column)
-    source = name_or_path("dataset or file", graph, DATASETS)
-    check_modes(q, desired_clusters, ranks, solver)
+    running.begin()
+    name = score or ("effective" if files.column is None else "column")
+    lookup("score", name, dict.fromkeys((UNIFORM, *SCORES)))
+    given: dict[str, Any] = {key: value for key, value in (("q", q), ("laplacian", laplacian)) if value is not None}
+    if given and name != "aggregate":
+        raise TadropedgeError(f"--{next(iter(given))} is of the score aggregate, got --score {name}")
 
-    from tadropedge.certificate import certify
-    from tadropedge.checks import check_seed
-    from tadropedge.export import WRITERS
-    from tadropedge.publish.label import run_label
-    from tadropedge.sparsifier import check_ratio, draw, edge_importance
+    from tadropedge._support.atomic import write_atomic
+    from tadropedge._support.folder import claim
+    from tadropedge.cli.reading import read_source
+    from tadropedge.files import write_graph
+    from tadropedge.lab.reports.label import run_label
+    from tadropedge.lab.reports.tables import facts
+    from tadropedge.sparsifier.certificate import certify
+    from tadropedge.sparsifier.sparsify import sparsify as thin
 
-    check_ratio(keep_ratio)
-    check_seed(seed)
-    place = chosen_device(device)
-    options = {
-        "q": q, "desired_clusters": desired_clusters, "laplacian": laplacian, "solver": solver,
-        "tolerance": tolerance, "relative_error": relative_error, "ranks": ranks,
-    }  # fmt: skip
-    given = {option: value for option, value in options.items() if value is not None}
-    with output_folder(out, *WRITERS, CERTIFICATE, "cache/", wait=wait):
-        begun = time.monotonic()
-        found = read_source(
-            source, root=data_root, seed=seed, header=header, weighted=not unweighted, column=score_column
-        )
-        name, read = found.name, found.graph
-        settings = given if score == UNIFORM else score_settings(score, given, found.known, name)
-        with live_progress(as_json, out / "cache") as report:
-            how: dict[str, Any] = {"cache_dir": out / "cache", "device": place}
-            importance = edge_importance(read, score, settings, progress=partial(report, "edges scored"), **how)
-            sparse = draw(read, keep_ratio, importance, seed)
-            if not sparse.num_edges:
-                raise TadropedgeError(f"no edge of '{name}' was kept with keep_ratio={keep_ratio:g} and seed={seed}")
-            measured = certify(read, sparse, progress=partial(report, "edges judged"), **how) if certificate else None
-            document = {
-                "graph": {"name": name, "nodes": read.num_nodes, "edges": read.num_edges},
-                "settings": {"score": score, "keep_ratio": keep_ratio, "seed": seed, **_told(settings, score_column)},
-                "edges": sparse.num_edges,
-                "certificate": None if measured is None else plain(measured),
-                "files": [*WRITERS, CERTIFICATE],
-                "run": run_label(place, command_line(), time.monotonic() - begun),
-            }
-            _write(out, sparse, found.contents, document, report)
-    written = f"written to {out}: {', '.join([*WRITERS, CERTIFICATE])}"
-    show(document, as_json, [_page(document, measured), written])
-
-
-def _told(settings: dict[str, Any], column: str | None) -> dict[str, Any]:
-    """The settings that JSON can hold, and the column by its name."""
-    told = {name: value for name, value in settings.items() if name not in ("features", "column")}
-    return told | ({"score_column": column} if "column" in settings else {})
+    device = running.found_device()
+    source = read_source(graph, files, running.seed)
+    settings = {} if name == UNIFORM else source.settings(name, given)
+    claim(out, FILES)
+    keeps(out)
+    begun = time.monotonic()
+    with Display(running.json) as display:
+        thinned, kept = thin(
+            source.graph, None if name == UNIFORM else name, keep_ratio=keep_ratio, connected=connected,
+            seed=running.seed, cache_dir=out / "cache", device=device,
+            progress=lambda done, total: display.step("scoring edges", done, total), **settings,
+        )  # fmt: skip
+        if not thinned.num_edges:
+            raise TadropedgeError(f"--keep-ratio {keep_ratio:g}: with seed {running.seed} no edge of {graph!r} is kept")
+        if certificate:
+            display.step("measuring how close it is", 0, 1)
+            measured = certify(source.graph, thinned)
+        display.step("writing files", 0, 1)
+        write_graph(out / "edges.csv", thinned)
+        write_graph(out / "graph.npz", thinned, nodes=source.nodes)
+        write_graph(out / "data.pt", thinned, nodes=source.nodes)
+    document = {
+        "graph": {"name": source.name, "read": source.read, "nodes": source.graph.num_nodes},
+        "settings": {"score": name, "keep_ratio": keep_ratio, "connected": connected, "seed": running.seed, **given},
+        "kept": int(kept.sum()),
+        "edges": source.graph.num_edges,
+        "certificate": {**asdict(measured), "epsilon": measured.epsilon} if certificate else None,
+        "files": list(FILES),
+        "run": run_label(device, command_line(), time.monotonic() - begun),
+    }
+    write_atomic(out / CERTIFICATE, (json.dumps(document, indent=2) + "\n").encode())
+    show(document, running.json, [facts(_told(document)), f"written to {out}: {', '.join(FILES)}"])
 
 
-def _write(
-    folder: Path, found: Sparsified, contents: Contents | None, document: dict[str, Any], report: Report
-) -> None:
-    """Every file whole or not at all, the certificate last: where it is, all others belong to it."""
-    from tadropedge.atomic import write_atomic
-    from tadropedge.export import WRITERS
-
-    (folder / CERTIFICATE).unlink(missing_ok=True)
-    for done, (file, write) in enumerate(WRITERS.items()):
-        report("files written", done, len(WRITERS) + 1)
-        write(folder / file, found, contents)
-    write_atomic(folder / CERTIFICATE, (json.dumps(document, indent=2) + "\n").encode())
-    report("files written", len(WRITERS) + 1, len(WRITERS) + 1)
-
-
-def plain(found: Certificate) -> dict[str, Any]:
-    """A certificate ready for JSON, where what is not known is ``null``."""
-    values = asdict(found)
-    for name in ("lambda_min", "lambda_max"):
-        kept = {key: value if math.isfinite(value) else None for key, value in values[name].items()}
-        values[name] = {**kept, "converged": getattr(found, name).converged}
-    return values
-
-
-def _page(document: dict[str, Any], found: Certificate | None) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column(overflow="fold")
-    for name, words in _facts(document, found):
-        facts.add_row(Text(name), Text(words))
-    return facts
-
-
-def _facts(document: dict[str, Any], found: Certificate | None) -> Iterator[tuple[str, str]]:
-    graph, settings = document["graph"], document["settings"]
-    yield "graph", f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} edges"
-    share = document["edges"] / graph["edges"]
-    score = f"column {settings['score_column']}" if "score_column" in settings else f"score {settings['score']}"
-    yield "kept", f"{document['edges']:,} edges ({share:.2%}) by the {score}, seed {settings['seed']}"
+def _told(document: dict[str, Any]) -> dict[str, str]:
+    """What there is to say of it."""
+    kept, edges, found = document["kept"], document["edges"], document["certificate"]
+    words = {"kept": f"{kept:,} of {edges:,} edges ({kept / edges:.1%}), by the score {document['settings']['score']}"}
     if found is None:
-        return
-    parted = found.components_after > found.components_before
-    yield "λ_min", "0, exactly: components fell apart" if parted else _words(found.lambda_min)
-    yield "λ_max", _words(found.lambda_max)
-    yield "", "all xᵀL'x / xᵀLx lie from λ_min to λ_max, with the Laplacians L before and L' after"
-    isolated = f"isolated nodes {found.isolated_before:,} before, {found.isolated_after:,} after"
-    yield "components", f"{found.components_before:,} before, {found.components_after:,} after; {isolated}"
-    ratio = found.degree_ratio
-    middle = ", ".join(f"{name} {ratio[name]:.3g}" for name in ratio if name not in ("least", "largest"))
-    yield "degrees", f"after over before: {middle}; from {ratio['least']:.3g} to {ratio['largest']:.3g}"
-
-
-def _words(one: Extreme) -> str:
-    """An eigenvalue with what is known of its error.
-
-    >>> from tadropedge.pencil import UNKNOWN, Extreme
-    >>> _words(Extreme(value=2.0, error=1e-4, low=2.0, high=2.2))
-    '2 ± 0.0001; between 2 and 2.2 but for a chance of one in a million'
-    >>> _words(UNKNOWN)
-    'not found: between 0 and inf'
-    """
-    if math.isnan(one.value):
-        return f"not found: between {one.low:.4g} and {one.high:.4g}"
-    error = f" ± {one.error:.1g}" if math.isfinite(one.error) else ", of an unknown error"
-    if one.high - one.low <= 2 * one.error or f"{one.low:.4g}" == f"{one.high:.4g}":
-        return f"{one.value:.4g}{error}"
-    far = "" if one.converged else " (not converged)"
-    ends = f"between {one.low:.4g} and {one.high:.4g} but for a chance of one in a million"
-    return f"{one.value:.4g}{error}{far}; {ends}"
+        return words
+    ratio = found["degree_ratio"]
+    return {
+        **words,
+        "components": f"{found['components_after']:,}, before {found['components_before']:,}",
+        "energy": f"x'L'x is {found['lambda_min']:.4g} to {found['lambda_max']:.4g} times x'Lx, whatever x is",
+        "degrees": f"{ratio['mean']:.3g} of what they were on average, {ratio['least']:.3g} to {ratio['largest']:.3g}",
+    }

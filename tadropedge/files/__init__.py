@@ -1,26 +1,11 @@
-"""How files are read: one table of formats for every command, ``Graph.from_file`` and ``load_dataset``.
+"""Files: graphs read from the formats of :data:`FORMATS`, by suffix, and written as csv, ``.npz`` or a PyG ``.pt``.
 
-Nothing is ever unpickled but tensors, nothing is trusted, and whatever a damaged file makes a library raise becomes one
-line. A new format is one function ``read(path, asked) -> Held`` and one line of ``formats.FORMATS``.
+Nothing that a file holds is executed, and a damaged file is one line of error that names it.
 """
 
-from tadropedge.files.edge_list import EdgeList, as_integers, read_edge_list
-from tadropedge.files.formats import format_of, read_file
-from tadropedge.files.held import Asked, Held
-from tadropedge.files.npz import read_arrays
-from tadropedge.files.opening import existing, read_bytes, readable, readable_text
+from tadropedge.files.contents import FileContents, ReadOptions
+from tadropedge.files.formats import FORMATS, Format, read_file, read_graph
+from tadropedge.files.header import has_header
+from tadropedge.files.write import write_graph
 
-__all__ = [
-    "Asked",
-    "EdgeList",
-    "Held",
-    "as_integers",
-    "existing",
-    "format_of",
-    "read_arrays",
-    "read_bytes",
-    "read_edge_list",
-    "read_file",
-    "readable",
-    "readable_text",
-]
+__all__ = ["FORMATS", "FileContents", "Format", "ReadOptions", "has_header", "read_file", "read_graph", "write_graph"]

@@ -1,131 +1,150 @@
-"""The table of formats: which file is read by whom. By its suffix, by its content where the suffix leaves it open.
-
-Where suffix and content contradict each other, nothing is guessed: ``graph.csv: looks like …``.
-"""
+"""The table of formats: which file is read by whom, by its suffix alone, and the two functions that read."""
 
 from __future__ import annotations
 
-import gzip
 import importlib
-import re
-import zipfile
-import zlib
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tadropedge.errors import TadropedgeError
-from tadropedge.files.held import Asked, Held
-from tadropedge.files.ogb import is_ogb
-from tadropedge.files.opening import existing, packed, readable
+from tadropedge._support.checks import check_path
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.files.contents import FileContents, ReadOptions
+from tadropedge.files.opening import packed, readable
+from tadropedge.graph import Graph
 
-HEAD = 4096  # bytes that show what a file is
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
-GML = re.compile(rb"\s*((#|Creator|Version|comment|Comment)[^\n]*\n\s*)*graph\s*\[")
+Reader = Callable[[Path, ReadOptions], FileContents]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A kind of file: its ``name`` with an article, its ``suffixes``, and who reads it, as ``module:function``.
+    """A kind of file: its ``name`` with an article, its ``suffixes``, and its ``reader``, a function or its name.
 
-    ``nodes``: whether features and labels may come from a table of nodes beside it, because it often has none.
+    ``columns``: which of them can be named; ``header``: whether there may be one; ``text``: whether it may be packed.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    reader: str
+    reader: Reader | str
+    columns: tuple[str, ...] = ()
+    header: bool = False
     text: bool = True
-    nodes: bool = True
 
-    def read(self, path: Path, asked: Asked) -> Held:
-        """What a file of this format holds; a complaint says which file it is about."""
+    def read(self, path: Path, options: ReadOptions) -> FileContents:
+        """What a file of this format holds."""
+        if not isinstance(self.reader, str):
+            return self.reader(path, options)
         module, _, function = self.reader.partition(":")
-        reader: Callable[[Path, Asked], Held] = getattr(importlib.import_module(f"tadropedge.files.{module}"), function)
-        try:
-            return reader(path, asked)
-        except TadropedgeError as error:
-            if path.name in str(error):
-                raise
-            raise type(error)(f"{path.name}: {error}") from error
+        reader: Reader = getattr(importlib.import_module(module), function)
+        return reader(path, options)
 
 
-FORMATS = {
-    "npz": Format(name="an .npz file", suffixes=(".npz",), reader="npz:read", text=False),
-    "pt": Format(name="a file of torch.save", suffixes=(".pt", ".pth"), reader="saved:read", text=False, nodes=False),
-    "mtx": Format(name="a Matrix Market file", suffixes=(".mtx", ".mm"), reader="matrix_market:read"),
-    "graphml": Format(name="a GraphML file", suffixes=(".graphml",), reader="markup:read_graphml"),
-    "gml": Format(name="a GML file", suffixes=(".gml",), reader="markup:read_gml"),
-    "edges": Format(name="an edge list", suffixes=(".csv", ".tsv"), reader="edge_list:read"),
-    "ogb": Format(name="a folder of OGB", suffixes=(), reader="ogb:read", text=False, nodes=False),
+TABLE = ("source", "target", "weight")
+FORMATS: dict[str, Format] = {
+    "edges": Format(
+        name="an edge list",
+        suffixes=(".csv", ".tsv", ".txt", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".dat"),
+        reader="tadropedge.files.edge_list:read",
+        columns=TABLE,
+        header=True,
+    ),
+    "npz": Format(
+        name="an .npz file", suffixes=(".npz",), reader="tadropedge.files.npz:read", columns=("weight",), text=False
+    ),
+    "pt": Format(
+        name="a file of torch.save",
+        suffixes=(".pt", ".pth"),
+        reader="tadropedge.files.saved:read",
+        columns=("weight",),
+        text=False,
+    ),
+    "mtx": Format(
+        name="a Matrix Market file", suffixes=(".mtx", ".mm"), reader="tadropedge.files.others:read_matrix_market"
+    ),
+    "graphml": Format(
+        name="a GraphML file",
+        suffixes=(".graphml",),
+        reader="tadropedge.files.others:read_graphml",
+        columns=("weight",),
+    ),
+    "parquet": Format(
+        name="a Parquet file",
+        suffixes=(".parquet", ".pq"),
+        reader="tadropedge.files.others:read_parquet",
+        columns=TABLE,
+        text=False,
+    ),
 }
 
 
-def read_file(path: str | Path, asked: Asked | None = None) -> Held:
-    r"""What a file holds, whatever its format.
+def read_file(
+    path: str | Path,
+    *,
+    header: bool | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    column: str | int | None = None,
+    weighted: bool = True,
+    nodes: bool = True,
+) -> FileContents:
+    r"""Read a file of any format of :data:`FORMATS`, chosen by its suffix; text may be packed (``.csv.gz``).
+
+    Args:
+        path: the file.
+        header: whether the first line of a table names its columns; ``None`` looks, and asks where that is not clear.
+        columns: what the columns of a table are called, ``{"source": "a", "target": "b", "weight": "w"}``, or their
+            numbers from 1 on; elsewhere ``{"weight": "w"}`` names the array or attribute with the weights.
+        column: one further column, array or edge attribute: one number per listed edge.
+        weighted: whether edge weights are read.
+        nodes: whether features, labels and splits are read, too.
 
     >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "ring.mtx"
-    >>> _ = path.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n")
-    >>> read_file(path).arcs.tolist(), read_file(path).num_nodes
-    ([[0, 1, 1, 2], [1, 0, 2, 1]], 3)
+    >>> path = Path(tempfile.mkdtemp()) / "trips.csv"
+    >>> _ = path.write_text("id;from;to;length\n1;ann;bob;0,5\n2;bob;eve;1,25\n")
+    >>> contents = read_file(path, columns={"weight": "length"})
+    >>> contents.arcs.tolist(), contents.weight.tolist(), contents.node_ids
+    ([[0, 1], [1, 2]], [0.5, 1.25], ('ann', 'bob', 'eve'))
+    >>> contents.read
+    "2 edges from columns 'from' and 'to', weights from 'length'; header read; left out: 'id'"
     """
-    found = format_of(path)
-    return found.read(Path(path), asked or Asked())
+    path = check_path("path", path)
+    options = ReadOptions(header=header, columns=columns or {}, column=column, weighted=weighted, nodes=nodes)
+    found = _format_of(path)
+    for role in options.columns:
+        lookup("column", role, dict.fromkeys(found.columns or ("(none)",)))
+    if header is not None and not found.header:
+        raise TadropedgeError(f"{path.name}: {found.name} has no header, got header={header}", argument="header")
+    with readable(path, f"{found.name} that can be read"):
+        path.open("rb").close()
+        contents = found.read(path, options)
+    return contents if weighted else replace(contents, weight=None)
 
 
-def format_of(path: str | Path) -> Format:
-    r"""The format of an existing file or folder.
+def read_graph(
+    path: str | Path,
+    *,
+    num_nodes: int | None = None,
+    header: bool | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    weighted: bool = True,
+) -> Graph:
+    """Read a graph from a file; see :func:`read_file` for ``header``, ``columns`` and ``weighted``.
 
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "roads.csv"
-    >>> _ = path.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n")
-    >>> format_of(path)
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: roads.csv: looks like a Matrix Market file, not an edge list: call it roads.mtx
+    With ``num_nodes`` the integer ids of an edge list are the numbers of the nodes, 0 to ``num_nodes − 1``, so that
+    isolated nodes are there, too.
     """
-    if isinstance(path, str | Path) and is_ogb(Path(path)):
-        return FORMATS["ogb"]
-    path = existing(path)
-    suffix = Path(path.stem).suffix.lower() if packed(path) else path.suffix.lower()
-    told = next((each for each in FORMATS.values() if suffix in each.suffixes), None)
-    if told is not None and packed(path) and not told.text:
-        raise TadropedgeError(f"{path.name}: {told.name} is not read while it is packed: unpack it first")
-    seen = _seen(path)
-    if seen is None or seen is told:
-        return told or FORMATS["edges"]
-    if told is None:
-        return seen
-    stem = path.name.removesuffix(".gz").rpartition(".")[0]
-    name = stem + seen.suffixes[0] + (".gz" if packed(path) else "")
-    raise TadropedgeError(f"{path.name}: looks like {seen.name}, not {told.name}: call it {name}")
+    contents = read_file(path, header=header, columns=columns, weighted=weighted, nodes=False)
+    return contents.to_graph(num_nodes)
 
 
-def _seen(path: Path) -> Format | None:
-    """What a file looks like, where that is certain."""
-    with readable(path, "a file that can be read"), path.open("rb") as stream:
-        head = stream.read(HEAD)
-    if head.startswith(GZIP) and not packed(path):
-        raise TadropedgeError(f"{path.name}: looks like a file packed with gzip: call it {path.name}.gz")
-    if packed(path):
-        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unzipped:
-            head = unzipped.read(HEAD)
-    if head.startswith(ZIP):
-        return _archive(path)
-    head = head.removeprefix(b"\xef\xbb\xbf")
-    if head.startswith(b"%%MatrixMarket"):
-        return FORMATS["mtx"]
-    if head.lstrip().startswith(b"<") and b"<graphml" in head:
-        return FORMATS["graphml"]
-    return FORMATS["gml"] if GML.match(head) else None
-
-
-def _archive(path: Path) -> Format | None:
-    """Arrays of NumPy or a file of torch, by the names of its members."""
-    with suppress(OSError, zipfile.BadZipFile, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        if any(name.rpartition("/")[2] == "data.pkl" for name in names):
-            return FORMATS["pt"]
-        if any(name.endswith(".npy") for name in names):
-            return FORMATS["npz"]
-    return None
+def _format_of(path: Path) -> Format:
+    """The format that the suffix names."""
+    if path.is_dir():
+        raise TadropedgeError(f"'{path}' is a folder, expected a file")
+    suffix = (Path(path.stem) if packed(path) else path).suffix.lower()
+    found = next((each for each in FORMATS.values() if suffix in each.suffixes), None)
+    if found is None:
+        known = ", ".join(suffix for each in FORMATS.values() for suffix in each.suffixes)
+        raise TadropedgeError(f"{show(path.name, typed=False)}: the suffix of a file says its format: one of {known}")
+    if packed(path) and not found.text:
+        raise TadropedgeError(f"{path.name}: {found.name} is not read while it is packed: unpack it first")
+    return found

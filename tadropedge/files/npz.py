@@ -1,49 +1,49 @@
 """Arrays of an ``.npz`` file, and the graph, features, labels and splits among them, whoever named them.
 
-The graph is ``edge_index [2, A]``, ``edges [A, 2]``, a CSR matrix as ``adj_data``, ``adj_indices``, ``adj_indptr`` and
+The graph is ``edge_index [2, A]``, ``edges [A, 2]``, the CSR parts ``adj_data``, ``adj_indices``, ``adj_indptr`` and
 ``adj_shape``, or what ``scipy.sparse.save_npz`` wrote. What else there is has the names of one of ``LAYOUTS``.
 """
 
 from __future__ import annotations
 
-import math
-import struct
-import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
-import numpy.typing as npt
 
-from tadropedge.arrays import FORMATS, checked_csr, checked_parts, plain_array, whole_numbers
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files.held import PARTS, Asked, Held, unknown
-from tadropedge.files.opening import readable
-from tadropedge.memory import check_room
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-Array = npt.NDArray[Any]
-
-ARCS = {"edge_index", "edges"}
-MAPPED = 2**24  # bytes from which an array is mapped instead of read
-PART = 2**22  # bytes that are read together
-LOCAL_HEADER = 30  # bytes before the name of a member of an archive; the last four are the lengths of what follows
-ENCRYPTED = 1
+from tadropedge.files.contents import (
+    PARTS,
+    Array,
+    FileContents,
+    ReadOptions,
+    left_out,
+    listed,
+    no_column,
+    per_arc,
+    summary,
+)
+from tadropedge.graph import matrix_arcs
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
-ARC_ARRAYS = {"edge_index", "edges", "num_nodes", "edge_weight"}
-MATRIX_ARRAYS = {"format", "shape", *(part for parts in FORMATS.values() for part in parts)}
+WHOLE = ("indices", "indptr", "row", "col", "shape")  # the parts of a matrix that are whole numbers
+GRAPHS = {  # the arrays that make a graph
+    "edge_index": {"edge_index"},
+    "edges": {"edges"},
+    "adj": {f"adj_{part}" for part in CSR_PARTS},
+    "matrix": {"format", "shape", "data"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """What somebody calls ``features`` (an array, or a prefix of CSR parts), ``labels`` and the parts of ``splits``.
 
-    ``binary``: as PyTorch Geometric reads it, positive features are ones, and entries of the matrix are no weights.
+    ``binary``: as PyTorch Geometric reads it, positive features are ones, and entries of ``adj`` are no weights.
     """
 
     features: str
@@ -53,242 +53,215 @@ class Layout:
 
     @property
     def sparse(self) -> set[str]:
-        """The names of CSR parts of features."""
+        """The names of the CSR parts of features."""
         return {f"{self.features}_{part}" for part in CSR_PARTS}
+
+    @property
+    def names(self) -> set[str]:
+        """All arrays of nodes."""
+        return {self.features, self.labels, *self.splits, *self.sparse}
 
 
 OWN = Layout(features="x", labels="y", splits=PARTS)
-MASKS = tuple(f"{part}_masks" for part in PARTS)
 LAYOUTS = (
     OWN,
     Layout(features="attr", labels="labels", binary=True),  # PyG: CitationFull, Amazon, Coauthor
-    Layout(features="node_features", labels="node_labels", splits=MASKS),  # PyG: HeterophilousGraphDataset
-    Layout(features="features", labels="target"),  # PyG: WikipediaNetwork
+    # PyG: HeterophilousGraphDataset, WikipediaNetwork
+    Layout(features="node_features", labels="node_labels", splits=tuple(f"{part}_masks" for part in PARTS)),
+    Layout(features="features", labels="target"),
     Layout(features="node_feat", labels="node_label", splits=("train_idx", "valid_idx", "test_idx")),  # OGB
 )
-ADJACENCY = {f"adj_{part}" for part in CSR_PARTS}
-GRAPH_ARRAYS = ARC_ARRAYS | MATRIX_ARRAYS | ADJACENCY
-# What is no column of edges: arrays of the graph, and of nodes.
-KNOWN = {name for each in LAYOUTS for name in (each.features, each.labels, *each.splits, *each.sparse)}
-KNOWN |= GRAPH_ARRAYS - {"edge_weight"}
+NO_COLUMNS = set().union(*(each.names for each in LAYOUTS), *GRAPHS.values(), WHOLE, {"num_nodes", "node_ids"})
 
 
-def read(path: Path, asked: Asked) -> Held:
-    """The graph among the arrays of a file; features, labels and splits where the whole is asked for."""
-    names = read_arrays(path, set())[1]
-    layout = next((each for each in LAYOUTS if {each.features, each.labels, *each.sparse} & set(names)), OWN)
-    wanted = GRAPH_ARRAYS | ({asked.column} if asked.column is not None else set())
-    if asked.whole:
-        wanted |= {layout.features, layout.labels, *layout.sparse} | set(layout.splits if asked.masks else ())
-    elif layout is not OWN:
-        wanted |= {layout.labels}  # which say how many nodes there are
-    arrays, found = read_arrays(path, wanted)
-    features = _features(arrays, layout) if asked.whole else None
-    labels = _labels(arrays[layout.labels], layout) if layout.labels in arrays else None
-    arcs, nodes, weight = _graph(arrays, found, path.name, features is not None and labels is not None)
-    if layout is not OWN and nodes is None and labels is not None:
-        nodes = len(labels)
-    return Held(
-        arcs=arcs,
-        num_nodes=nodes,
-        weight=None if layout.binary else weight,
-        column=None if asked.column is None else _column(arrays, found, asked.column, path.name),
-        features=features,
-        labels=labels if asked.whole else None,
-        parts={name: arrays.get(name) for name in layout.splits} if asked.whole and asked.masks else {},
-        lacking=_lacking(layout, found),
-    )
+def read(path: Path, options: ReadOptions) -> FileContents:
+    """The graph among the arrays of a file; features, labels and splits where they are asked for."""
+    with _opened(path) as found:
+        names = set(found.files)
+        layout = next((each for each in LAYOUTS if {each.features, each.labels, *each.sparse} & names), OWN)
+        kind = _kind_of_graph(names, path.name)
+        asked = {str(each) for each in (options.weight or "edge_weight", options.column) if each is not None}
+        for name in asked - names - {"edge_weight"} | asked & NO_COLUMNS:
+            raise no_column(path.name, name, sorted(names - NO_COLUMNS))
+        wanted = GRAPHS[kind] | {"num_nodes", "node_ids", layout.labels} | asked | set(WHOLE)
+        wanted |= layout.names if options.nodes else set()
+        arrays = {name: found[name] for name in sorted(wanted & names)}
+    _check_kinds(arrays, path.name)
+    if layout.binary and layout.sparse | {layout.labels} <= names and options.weight is None:
+        options = replace(options, weighted=options.weighted and "edge_weight" in names)
+    graph = _matrix if kind in ("adj", "matrix") else _listed
+    contents = graph(path.name, kind, arrays, options, sorted(names - wanted - layout.names))
+    contents["weight"] = contents["weight"] if options.weighted else None
+    count = contents["num_nodes"]
+    if count is None and layout is not OWN and layout.labels in arrays:
+        contents["num_nodes"] = count = len(np.atleast_1d(arrays[layout.labels]))
+    if options.nodes:
+        labels = arrays.get(layout.labels)
+        splits = zip(PARTS, layout.splits, strict=False)
+        contents["features"] = _features(arrays, layout, path.name)
+        contents["labels"] = None if labels is None else class_numbers(labels, layout.labels, path.name)
+        contents["splits"] = {part: arrays[name] for part, name in splits if name in arrays}
+    return FileContents(file=path.name, node_ids=_node_ids(arrays, count, path.name), **contents)
 
 
-def _lacking(layout: Layout, found: list[str]) -> dict[str, str]:
-    listed = show(", ".join(found) or "nothing", typed=False, longest=160)[1:-1]
-    csr = ", ".join(f"{layout.features}_{part}" for part in CSR_PARTS[:3]) + f" and {layout.features}_shape"
-    beside = "; a table of nodes may lie beside it: nodes='nodes.csv'"
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The arrays of a file, each of which is read when it is asked for; nothing is unpickled."""
+    if path.exists() and not is_zipfile(path):
+        raise TadropedgeError(f"{path.name}: not an .npz file, which is a zip archive of arrays")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
+            yield found
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise TadropedgeError(
+            f"{path.name}: holds Python objects, which are not unpickled: expected numbers"
+        ) from error
+
+
+def _kind_of_graph(names: set[str], file: str) -> str:
+    """Which of ``GRAPHS`` a file holds."""
+    kinds = [kind for kind, needed in GRAPHS.items() if needed <= names]
+    if len(kinds) > 1:
+        told = " and ".join(", ".join(sorted(GRAPHS[kind])) for kind in kinds)
+        raise TadropedgeError(f"{file}: holds two graphs, {told}: which one is meant?")
+    if not kinds:
+        there = show(", ".join(sorted(names)) or "nothing", typed=False, longest=160)
+        raise TadropedgeError(
+            f"{file}: expected an array edge_index, or a matrix saved by scipy.sparse.save_npz, found {there}"
+        )
+    return kinds[0]
+
+
+def _check_kinds(arrays: Mapping[str, Array], file: str) -> None:
+    """Check that indices are whole numbers: SciPy would cut fractions off."""
+    for name, array in arrays.items():
+        whole = name.rpartition("_")[2] in WHOLE or name in ("edges", "num_nodes")
+        if array.dtype.kind not in ("iu" if whole else "biufSU"):
+            wanted = "whole numbers" if whole else "numbers"
+            raise TadropedgeError(f"{file}: {name} must hold {wanted}, got {array.dtype} of shape {array.shape}")
+
+
+def _listed(
+    file: str, kind: str, arrays: Mapping[str, Array], options: ReadOptions, others: list[str]
+) -> dict[str, Any]:
+    """A list of arcs with weights and a column in its order."""
+    arcs, nodes = arrays[kind], arrays.get("num_nodes")
+    if kind == "edges":
+        if arcs.ndim != 2 or arcs.shape[1] != 2:
+            raise TadropedgeError(f"{file}: edges must be of shape [A, 2], got {list(arcs.shape)}")
+        arcs = arcs.T
+    if nodes is not None and nodes.size != 1:
+        raise TadropedgeError(f"{file}: num_nodes must be one whole number, got shape {list(nodes.shape)}")
+    graph = listed(file, kind, arcs, arrays, options, others)
+    return {**graph, "num_nodes": None if nodes is None else int(nodes.item())}
+
+
+def _matrix(
+    file: str, kind: str, arrays: Mapping[str, Array], options: ReadOptions, others: list[str]
+) -> dict[str, Any]:
+    """The entries of a matrix; numbers beside it stand in the order of its ``data`` and are brought into theirs."""
+    matrix = _csr(arrays, "adj_", file) if kind == "adj" else _saved_matrix(arrays, file)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise TadropedgeError(f"{file}: an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
+    rows, columns, entries = matrix_arcs(matrix)
+    arcs = np.stack((rows, columns)).astype(np.int64)
+    name, column, weighs = f"a {matrix.format.upper()} matrix", options.column, str(options.weight or "edge_weight")
+    weight, told = entries, "the entries"
+    if weighs in arrays:
+        weight, told = _in_order(matrix, per_arc(arrays[weighs], matrix.nnz, file, weighs), arcs), weighs
+    numbers = None if column is None else per_arc(arrays[str(column)], matrix.nnz, file, column)
     return {
-        "features": f"expected features: an array '{layout.features}' or the CSR parts {csr}, found {listed}{beside}",
-        "labels": f"expected labels: an array '{layout.labels}', found {listed}{beside}",
+        "arcs": arcs,
+        "num_nodes": matrix.shape[0],
+        "weight": weight,
+        "column": None if numbers is None else _in_order(matrix, numbers, arcs),
+        "read": summary(len(rows), name, told if options.weighted else None, column, *left_out(others)),
     }
 
 
-def _features(arrays: Mapping[str, Array], layout: Layout) -> Any:
-    sparse = csr_from_parts(arrays, layout.features)
-    if sparse is None:
+def _in_order(matrix: Any, values: Array, arcs: Array) -> Array:
+    """The value of each of ``arcs`` from ``values`` in the stored order of a matrix; repeated entries have their mean.
+
+    >>> from scipy.sparse import csc_matrix
+    >>> matrix = csc_matrix(([1.0, 1.0], ([1, 0], [0, 1])), shape=(2, 2))  # column by column: (1, 0), then (0, 1)
+    >>> _in_order(matrix, np.array([10.0, 20.0]), np.array([[0, 1], [1, 0]])).tolist()
+    [20.0, 10.0]
+    """
+    stored = matrix.tocoo()
+    keys = stored.row.astype(np.int64) * matrix.shape[1] + stored.col
+    distinct, place = np.unique(keys, return_inverse=True)
+    means = np.bincount(place, values) / np.bincount(place)
+    found: Array = means[np.searchsorted(distinct, arcs[0] * matrix.shape[1] + arcs[1])]
+    return found
+
+
+def _saved_matrix(arrays: Mapping[str, Array], file: str) -> Any:
+    """The matrix that ``scipy.sparse.save_npz`` wrote, in its stored order."""
+    from scipy.sparse import coo_matrix
+
+    kind, shape = arrays["format"].item(), tuple(arrays["shape"].tolist())
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
+    needed = {"csr": {"indices", "indptr"}, "csc": {"indices", "indptr"}, "coo": {"row", "col"}}
+    if kind not in needed or not needed[kind] <= set(arrays) or len(shape) != 2:
+        got = show(kind, typed=False)
+        raise TadropedgeError(f"{file}: expected a CSR, CSC or COO matrix of two dimensions, got {got}, shape {shape}")
+    if kind == "coo":
+        return coo_matrix((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
+    turned = _csr({**arrays, "shape": arrays["shape"][:: 1 if kind == "csr" else -1]}, "", file)
+    return turned if kind == "csr" else turned.T
+
+
+def _csr(arrays: Mapping[str, Array], prefix: str, file: str) -> Any:
+    """A CSR matrix of parts that fit together: compiled code would read beyond them."""
+    from scipy.sparse import csr_matrix
+
+    values, indices, indptr, shape = (arrays[f"{prefix}{part}"] for part in CSR_PARTS)
+    if shape.shape != (2,) or any(part.ndim != 1 for part in (values, indices, indptr)):
+        shapes = ", ".join(str(list(part.shape)) for part in (values, indices, indptr, shape))
+        raise TadropedgeError(f"{file}: a matrix must be three lists and its two sizes, got shapes {shapes}")
+    matrix = csr_matrix((values, indices, indptr), shape=tuple(shape.tolist()))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _features(arrays: Mapping[str, Array], layout: Layout, file: str) -> Any:
+    """Features as an array or as a CSR matrix."""
+    if not layout.sparse <= set(arrays):
         return np.atleast_1d(arrays[layout.features]) if layout.features in arrays else None
+    matrix = _csr(arrays, f"{layout.features}_", file)
+    matrix.sum_duplicates()
     if layout.binary:
-        sparse.data[sparse.data > 0] = 1
-    return sparse
+        matrix.data[matrix.data > 0] = 1
+    return matrix
 
 
-def _labels(values: Array, layout: Layout) -> npt.NDArray[np.int64]:
-    return whole_numbers(np.atleast_1d(values), "y") if layout is OWN else class_numbers(values, layout.labels)
-
-
-def class_numbers(values: Any, name: str) -> npt.NDArray[np.int64]:
+def class_numbers(values: Any, name: str, file: str) -> Array:
     """Labels ``[N]`` or ``[N, 1]`` as whole numbers; others write them as 2.0, and NaN where there is none.
 
-    >>> class_numbers(np.array([[2.0], [np.nan]]), "node_label")
-    array([ 2, -1])
+    >>> class_numbers(np.array([[2.0], [np.nan]]), "node_label", "d.npz").tolist()
+    [2, -1]
     """
-    array = plain_array(values, name)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        told = f"of shape {list(array.shape)}"
-        raise TadropedgeError(
-            f"{name} must be one class per node, [N], got {told}: tasks of several labels are not read"
-        )
-    if array.dtype.kind != "f":
-        return whole_numbers(array, name)
-    numbers = np.where(np.isnan(array), -1.0, array)
-    if not (np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**31)).all():
-        raise TadropedgeError(f"{name} must be whole numbers of classes, got others such as {_odd(numbers):g}")
+    array = np.atleast_1d(values)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        got = f"{array.dtype} of shape {list(array.shape)}"
+        raise TadropedgeError(f"{file}: {name} must be the number of one class per node, [N], got {got}")
+    numbers = np.where(np.isnan(array), -1, array)
+    wrong = ~((numbers == np.round(numbers)) & (np.abs(numbers.astype(np.float64)) < 2**31))
+    if wrong.any():
+        raise TadropedgeError(f"{file}: {name} must be whole numbers of classes, got {numbers[wrong][0]:g}")
     return numbers.astype(np.int64)
 
 
-def _odd(numbers: npt.NDArray[np.float64]) -> float:
-    """The first that is no class."""
-    wrong = ~(np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**31))
-    return float(numbers[wrong][0])
-
-
-def _column(arrays: Mapping[str, Array], found: list[str], column: str, file: str) -> Array:
-    if column not in arrays or arrays[column].dtype.kind not in "biuf":
-        raise TadropedgeError(unknown(file, column, [name for name in found if name not in KNOWN]))
-    return arrays[column]
-
-
-def csr_from_parts(arrays: Mapping[str, Array], prefix: str) -> sp.csr_matrix | None:
-    """The matrix whose parts are called ``prefix_data`` and so on, where all of them are there."""
-    names = [f"{prefix}_{part}" for part in CSR_PARTS]
-    if not set(names) <= set(arrays):
+def _node_ids(arrays: Mapping[str, Array], num_nodes: int | None, file: str) -> tuple[Any, ...] | None:
+    """What the nodes are called, where the file tells."""
+    ids = arrays.get("node_ids")
+    if ids is None:
         return None
-    values, indices, indptr, shape = (arrays[name] for name in names)
-    return summed(checked_csr(values, indices, indptr, np.atleast_1d(shape), prefix))
-
-
-def summed(matrix: sp.csr_matrix) -> sp.csr_matrix:
-    """``matrix`` itself, its repeated entries summed and the columns of each row sorted."""
-    matrix.sum_duplicates()
-    return matrix
-
-
-def read_arrays(path: Path, wanted: set[str]) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """Those arrays of an ``.npz`` file that are ``wanted``, and the names of all that it holds.
-
-    Nothing is unpickled, and nothing is made room for that the file does not hold. Large arrays of arcs that are
-    not packed (``np.savez``, not ``np.savez_compressed``) are mapped into memory: a graph is made of them piece by
-    piece, after which nobody holds them. What is written to them does not reach the file.
-    """
-    with readable(path, "an .npz file of plain arrays"), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        chosen = {name: member for name, member in members.items() if name in wanted}
-        mapped = {name for name, member in chosen.items() if name in ARCS and _can_be_mapped(member)}
-        unpacked = sum(member.file_size for name, member in chosen.items() if name not in mapped)
-        check_room(unpacked, f"{path.name}, unpacked,")
-        arrays = {}
-        for name, member in chosen.items():
-            with archive.open(member) as content:
-                _check_header(content, member.file_size, f"{path.name}: {name}")
-            if name in mapped:
-                arrays[name] = _mapped(path, stream, archive, member)
-                continue
-            with archive.open(member) as content:
-                arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
-    return arrays, sorted(members)
-
-
-def _can_be_mapped(member: zipfile.ZipInfo) -> bool:
-    plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & ENCRYPTED
-    return plain and member.file_size >= MAPPED
-
-
-def _mapped(path: Path, stream: BinaryIO, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
-    """An array that is stored as it is, in its place in the file; its checksum is looked at first."""
-    with archive.open(member) as content:
-        shape, fortran, dtype = _header(content)
-        within = content.tell()
-        while content.read(PART):  # to the end, where a wrong checksum raises
-            pass
-    stream.seek(member.header_offset)
-    name_length, extra_length = struct.unpack("<HH", stream.read(LOCAL_HEADER)[-4:])
-    offset = member.header_offset + LOCAL_HEADER + name_length + extra_length + within
-    return np.memmap(path, dtype=dtype, mode="c", offset=offset, shape=shape, order="F" if fortran else "C")
-
-
-def _header(content: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and type of the array that begins here."""
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    return read[np.lib.format.read_magic(content)](content)
-
-
-def _check_header(content: Any, size: int, where: str) -> None:
-    """Check that an array has a plain type, and no more entries than there are bytes for."""
-    shape, _, dtype = _header(content)
-    if dtype.hasobject:
-        raise TadropedgeError(f"{where} holds Python objects, which are not unpickled: expected plain numbers")
-    if dtype.kind not in "biufcSU" or not dtype.itemsize or any(length < 0 for length in shape):
-        raise TadropedgeError(f"{where} is not an array of plain numbers or texts, but of {dtype} {shape}")
-    need, there = math.prod(shape) * dtype.itemsize, size - content.tell()
-    if need > there:
+    if ids.shape != (num_nodes,) or ids.dtype.kind not in "iuU":
         raise TadropedgeError(
-            f"{where} is said to have shape {shape}, which is {need:,} bytes, but {there:,} are there"
+            f"{file}: node_ids must be one name for each of num_nodes={num_nodes}, got {ids.dtype} {list(ids.shape)}"
         )
-
-
-def _graph(
-    arrays: Mapping[str, Array], found: list[str], name: str, dataset: bool
-) -> tuple[Array, int | None, Array | None]:
-    """Arcs ``[2, A]``, the number of nodes where it is told, and weights; a matrix comes first in a ``dataset``."""
-    if (dataset or not {"edge_index", "edges"} & set(arrays)) and set(arrays) >= ADJACENCY:
-        matrix = csr_from_parts(arrays, "adj")
-        assert matrix is not None
-        arcs, weight = matrix_arcs(square(matrix))
-        return arcs, matrix.shape[0], weight
-    if "edge_index" in arrays:
-        return arrays["edge_index"], _told_nodes(arrays, name), arrays.get("edge_weight")
-    if "edges" in arrays:
-        edges = arrays["edges"]
-        if edges.ndim != 2 or 2 not in edges.shape:
-            raise TadropedgeError(f"{name}: edges must be of shape [A, 2], got {list(edges.shape)}")
-        return edges.T if edges.shape[1] == 2 else edges, _told_nodes(arrays, name), arrays.get("edge_weight")
-    kind = _format(arrays.get("format"))
-    if kind is not None and {"shape", *FORMATS[kind]} <= set(arrays):
-        matrix = checked_parts(kind, [arrays[part] for part in FORMATS[kind]], arrays["shape"], name)
-        arcs, weight = matrix_arcs(matrix)
-        return arcs, max(matrix.shape), weight
-    listed = show(", ".join(found) or "nothing", typed=False)
-    raise TadropedgeError(
-        f"{name}: expected an array 'edge_index' or a matrix saved by scipy.sparse.save_npz, found {listed}"
-    )
-
-
-def _told_nodes(arrays: Mapping[str, Array], name: str) -> int | None:
-    nodes = arrays.get("num_nodes")
-    if nodes is not None and nodes.size != 1:
-        raise TadropedgeError(f"{name}: num_nodes must be one whole number, got shape {list(nodes.shape)}")
-    return None if nodes is None else int(whole_numbers(nodes, f"{name}: num_nodes").item())
-
-
-def square(matrix: sp.csr_matrix) -> sp.csr_matrix:
-    """``matrix``, if it is square."""
-    if matrix.shape[0] != matrix.shape[1]:
-        raise TadropedgeError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
-    return matrix
-
-
-def _format(value: npt.NDArray[Any] | None) -> str | None:
-    """The format that ``scipy.sparse.save_npz`` noted, as bytes or text."""
-    if value is None or value.size != 1 or value.dtype.kind not in "SU":
-        return None
-    kind = value.item()
-    text = kind.decode("latin1") if isinstance(kind, bytes) else str(kind)
-    return text if text in FORMATS else None
-
-
-def matrix_arcs(matrix: sp.csr_matrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """The entries of a checked matrix in row-major order: repeated ones summed, stored zeros left out."""
-    entries = matrix.astype(np.float64).copy()
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    entries = entries.tocoo()
-    return np.stack((entries.row, entries.col)).astype(np.int64), entries.data
+    return tuple(ids.tolist())

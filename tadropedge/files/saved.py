@@ -6,181 +6,79 @@ Nothing is unpickled but tensors and the classes that make up a ``Data``: a host
 from __future__ import annotations
 
 import warnings
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tadropedge.arrays import checked_parts
-from tadropedge.errors import TadropedgeError
-from tadropedge.files.held import PARTS, Asked, Held, unknown
-from tadropedge.files.npz import matrix_arcs, square
-from tadropedge.files.opening import readable
-from tadropedge.memory import check_room
-from tadropedge.sparse import hush_beta_warning
+import numpy as np
+import torch
+from torch import Tensor
 
-if TYPE_CHECKING:  # it is loaded when such a file is read
-    from torch import Tensor
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.files.contents import PARTS, Array, FileContents, ReadOptions, listed, no_column, summary
+from tadropedge.files.npz import class_numbers
+from tadropedge.graph import matrix_arcs
 
-MASKS = tuple(f"{part}_mask" for part in PARTS)
-SAVED = {"edge_index", "edge_weight", "x", "y", *MASKS}
-NUMBERS = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
+OF_NODES = ("x", "y", *(f"{part}_mask" for part in PARTS))
+EXPECTED = "expected a saved torch_geometric Data with a tensor edge_index"
 
 
-def read(path: Path, asked: Asked) -> Held:
-    """The graph of a saved ``Data``, with features and labels where it has both of them."""
-    return held_data(_saved(path), asked, path.name)
+def read(path: Path, options: ReadOptions) -> FileContents:
+    """The graph of a saved ``Data``; features, labels and splits where they are asked for."""
+    return contents_of(_attributes(_load(path), path.name), options, path.name)
 
 
-def held_data(values: Mapping[str, Any], asked: Asked, file: str) -> Held:
-    """What the attributes of a ``Data`` hold; its tensors lie on the CPU.
+def contents_of(values: Mapping[str, Any], options: ReadOptions, name: str) -> FileContents:
+    """What the attributes of a ``Data`` hold; ``name`` is what errors call it.
 
-    A ``Data`` with features and labels has as many nodes as features; without, as many as it says.
+    >>> found = contents_of({"edge_index": torch.tensor([[0, 1], [1, 2]]), "y": torch.tensor([1, 0, 1])},
+    ...                     ReadOptions(), "mine")
+    >>> found.read, found.labels.tolist()
+    ('2 edges from edge_index', [1, 0, 1])
     """
-    from torch import Tensor
-
-    values = _with_arcs(values)
-    there = {name for name in ("edge_index", "x", "y") if isinstance(values.get(name), Tensor)}
-    lacking = {
-        what: f"expected a Data with tensors edge_index, x and y, found no {name}"
-        for what, name in (("graph", "edge_index"), ("features", "x"), ("labels", "y"))
-    }
-    if "edge_index" not in there:
-        raise TadropedgeError(lacking["graph"])
-    dataset = {"x", "y"} <= there
-    checked = SAVED if dataset else {"edge_index", "edge_weight"}
-    for name, value in values.items():
-        if isinstance(value, Tensor) and (name in checked or name == asked.column):
-            _check_tensor(name, value)
-    held = [values[name].shape[0] for name in ("x", "y") if name in there and values[name].dim()]
-    return Held(
-        arcs=values["edge_index"],
-        num_nodes=next(iter(held), None) if dataset else values.get("num_nodes", *held[:1]),
-        weight=values.get("edge_weight"),
-        column=None if asked.column is None else _column(values, asked.column, file),
-        features=_features(values["x"]) if dataset or (asked.whole and _usable(values.get("x"))) else None,
-        labels=_flat(values["y"]) if dataset else None,
-        parts={name: values.get(name) for name in MASKS} if dataset and asked.masks else {},
-        lacking=lacking,
-    )
+    values = {key: value.detach().cpu() if isinstance(value, Tensor) else value for key, value in values.items()}
+    graph = (_listed if isinstance(values.get("edge_index"), Tensor) else _matrix)(values, options, name)
+    x, y = values.get("x"), values.get("y")
+    if graph["num_nodes"] is None and isinstance(x, Tensor) and x.dim():
+        graph["num_nodes"] = len(x)
+    if options.nodes:
+        masks = {part: f"{part}_mask" for part in PARTS if values.get(f"{part}_mask") is not None}
+        graph["features"] = None if x is None else _features(x, name)
+        graph["labels"] = None if y is None else class_numbers(_array(values, "y", name), "y", name)
+        graph["splits"] = {part: _array(values, mask, name) for part, mask in masks.items()}
+    return FileContents(file=name, **graph)
 
 
-def _with_arcs(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with an ``edge_index``, where PyG's ``ToSparseTensor`` left a CSR tensor ``adj_t`` instead."""
-    import torch
-
-    matrix = values.get("adj_t")
-    if values.get("edge_index") is not None or not isinstance(matrix, torch.Tensor):
-        return values
-    if matrix.layout is not torch.sparse_csr or matrix.dim() != 2 or not _numbers(matrix.values()):
-        raise TadropedgeError(f"adj_t must be a sparse CSR tensor [N, N], got {matrix.layout} of {list(matrix.shape)}")
-    parts = (matrix.values().numpy(), matrix.col_indices().numpy(), matrix.crow_indices().numpy())
-    arcs, weight = matrix_arcs(square(checked_parts("csr", parts, tuple(matrix.shape), "adj_t")))
-    told = {"edge_index": torch.from_numpy(arcs), "edge_weight": torch.from_numpy(weight)}
-    return {"num_nodes": matrix.shape[0], **values, **told}
-
-
-def _column(values: Mapping[str, Any], column: str, file: str) -> Tensor:
-    from torch import Tensor
-
-    found = values.get(column)
-    if isinstance(found, Tensor):
-        return found
-    arcs = values["edge_index"].shape[-1]
-    per_arc = [
-        name
-        for name, value in values.items()
-        if isinstance(value, Tensor) and value.dim() in (1, 2) and value.numel() == len(value) == arcs
-    ]
-    raise TadropedgeError(unknown(file, column, per_arc))
-
-
-def _flat(labels: Tensor) -> Any:
-    return (labels[:, 0] if labels.dim() == 2 and labels.shape[1] == 1 else labels).numpy()
-
-
-def _check_tensor(name: str, value: Tensor) -> None:
-    """A tensor of plain numbers on the CPU; one entry may stand for many (``expand``), if memory can hold them all."""
-    import torch
-
-    dense = value.layout is torch.strided
-    if not (dense or name == "x") or not _numbers(value):
-        raise TadropedgeError(
-            f"{name} must be a plain dense tensor, got {value.layout} of {value.dtype} on {value.device}"
-        )
-    if dense:
-        check_room(2 * value.numel() * value.element_size(), f"{name} of shape {list(value.shape)}")
-
-
-def _numbers(value: Tensor) -> bool:
-    plain = str(value.dtype).removeprefix("torch.") in NUMBERS and value.device.type == "cpu"
-    return plain and not (value.is_quantized or value.is_conj() or value.is_neg())
-
-
-def _usable(x: object) -> bool:
-    """Whether features without labels can be used: where they cannot, they are as good as none."""
-    import torch
-
-    return isinstance(x, torch.Tensor) and x.layout is torch.strided and x.dim() == 2 and _numbers(x)
-
-
-def _features(x: Tensor) -> Any:
-    """Dense, or a CSR matrix. A file may hold any indices, so they are checked before use."""
-    import torch
-
-    if x.dim() != 2 or x.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
-        raise TadropedgeError(f"x must be dense, COO or CSR of shape [N, F], got {x.layout} of shape {list(x.shape)}")
-    if x.layout is torch.strided:
-        return x.numpy()
-    shape = tuple(x.shape)
-    if x.layout is torch.sparse_csr:
-        parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
-        matrix = checked_parts("csr", parts, shape, "x")
-    else:
-        matrix = checked_parts("coo", (x._values().numpy(), *x._indices().numpy()), shape, "x")
-    matrix.sum_duplicates()
-    return matrix
-
-
-def _saved(path: Path) -> dict[str, Any]:
-    """The attributes of the one ``Data`` of a file."""
-    import torch
+def _load(path: Path) -> Any:
+    """What ``torch.save`` wrote: tensors, and what a ``Data`` is made of."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import AttrType, GlobalStorage
 
-    hush_beta_warning()
-    # PyTorch Geometric admits more when it is imported, among them classes whose constructors open other files.
-    before = torch.serialization.get_safe_globals()
-    torch.serialization.clear_safe_globals()
-    notes = [AttrType, set, (_notes, "collections.defaultdict")]
-    admitted = torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *notes])
-    _check_packed(path)
+    admitted = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, AttrType, set, (_notes, "collections.defaultdict")]
+    known = torch.serialization.get_safe_globals()  # those of PyG among them, which must stay afterwards
+    new = [each for each in admitted if each not in known]
+    within = torch.serialization.safe_globals(new), torch.sparse.check_sparse_tensor_invariants()
     try:
-        with admitted, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about files that are refused a moment later
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-        values = _attributes(loaded)
-        return {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
-    except TadropedgeError:
-        raise
+        with within[0], within[1], warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about kinds of tensors that are refused a moment later
+            return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch.load raises almost anything for files that are none of its own
-        lines = str(error).splitlines() or [type(error).__name__]
-        reason = next((line.strip() for line in lines if "WeightsUnpickler error" in line), lines[0])
-        raise TadropedgeError(f"not a saved torch_geometric Data of plain tensors ({reason[:160]})") from error
-    finally:
-        torch.serialization.add_safe_globals(before)
+        if isinstance(error, OSError | MemoryError):
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        why = next((line for line in lines if "WeightsUnpickler error" in line), lines[0])
+        raise TadropedgeError(
+            f"{path.name}: not a saved torch_geometric Data of plain tensors ({why[:160]})"
+        ) from error
 
 
 def _notes(kind: object = None) -> dict[Any, Any]:
-    """Where a ``Data`` notes what belongs to nodes and to arcs, once a transform asked; of no use here.
-
-    It is a ``defaultdict``, which ``weights_only`` does not fill.
-    """
+    """Where a ``Data`` notes what is of nodes and of arcs: a ``defaultdict``, which ``weights_only`` cannot fill."""
     return {}
 
 
-def _attributes(loaded: object) -> dict[str, Any]:
+def _attributes(loaded: object, file: str) -> dict[str, Any]:
     """Those of a ``Data``, of the same as a dictionary, or of the only one in a processed file (data, slices, …)."""
     from torch_geometric.data import Data
 
@@ -188,20 +86,79 @@ def _attributes(loaded: object) -> dict[str, Any]:
         loaded, slices = loaded[:2]
         graphs = max((len(cuts) - 1 for cuts in slices.values()), default=1) if isinstance(slices, dict) else 1
         if graphs != 1:
-            raise TadropedgeError(f"expected a file of one graph, got a processed dataset of {graphs} graphs")
+            raise TadropedgeError(f"{file}: expected a file of one graph, got a processed dataset of {graphs} graphs")
     if isinstance(loaded, Data):
-        return dict(loaded.to_dict())
-    if isinstance(loaded, dict) and all(isinstance(name, str) for name in loaded) and "edge_index" in loaded:
-        return dict(loaded)
-    raise TadropedgeError(f"expected a saved torch_geometric Data, got {type(loaded).__name__}")
+        loaded = loaded.to_dict()
+    if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
+        raise TadropedgeError(f"{file}: {EXPECTED}, got {show(loaded)}")
+    return loaded
 
 
-def _check_packed(path: Path) -> None:
-    """``torch.save`` packs nothing, so a file that unpacks to more than it is was made to fill the memory."""
-    with readable(path, "a saved torch_geometric Data"):
-        if not zipfile.is_zipfile(path):
-            return
-        with zipfile.ZipFile(path) as archive:
-            size, there = sum(member.file_size for member in archive.infolist()), path.stat().st_size
-    if size > there:
-        raise TadropedgeError(f"not a saved torch_geometric Data: {there:,} bytes are said to unpack to {size:,}")
+def _listed(values: Mapping[str, Any], options: ReadOptions, file: str) -> dict[str, Any]:
+    """The arcs of ``edge_index``, with weights and a column in its order."""
+    arcs, nodes = _array(values, "edge_index", file), values.get("num_nodes")
+    numbers = [name for name, each in values.items() if _is_per_arc(each, arcs.shape[-1])]
+    asked = [str(name) for name in (options.weight, options.column) if name is not None]
+    for name in asked:
+        if not isinstance(values.get(name), Tensor):
+            raise no_column(file, name, numbers)
+    read = {name: _array(values, name, file) for name in {"edge_weight", *asked} if values.get(name) is not None}
+    others = [name for name in numbers if name not in {*read, *OF_NODES}]
+    graph = listed(file, "edge_index", arcs, read, options, others)
+    return {**graph, "num_nodes": nodes if isinstance(nodes, int) else None}
+
+
+def _matrix(values: Mapping[str, Any], options: ReadOptions, file: str) -> dict[str, Any]:
+    """The entries of a sparse ``adj_t``; nobody knows in which order numbers beside it stand."""
+    matrix, asked = values.get("adj_t"), options.weight or options.column
+    if not isinstance(matrix, Tensor) or matrix.layout is torch.strided or matrix.dim() != 2:
+        raise TadropedgeError(f"{file}: {EXPECTED} or a sparse adj_t, found {show(', '.join(values), typed=False)}")
+    if asked is not None:
+        raise no_column(file, asked, ())
+    found = _sparse(matrix, "adj_t", file)
+    if found.shape[0] != found.shape[1]:
+        raise TadropedgeError(f"{file}: an adjacency matrix must be square, got shape {tuple(found.shape)}")
+    rows, columns, entries = matrix_arcs(found)
+    return {
+        "arcs": np.stack((rows, columns)).astype(np.int64),
+        "num_nodes": found.shape[0],
+        "weight": entries,
+        "read": summary(len(rows), "adj_t", "its entries" if options.weighted else None),
+    }
+
+
+def _features(x: object, file: str) -> Any:
+    """Dense, or a CSR matrix."""
+    if not isinstance(x, Tensor) or x.dim() != 2 or x.layout is torch.strided:
+        return _array({"x": x}, "x", file)
+    found = _sparse(x, "x", file).tocsr()
+    found.sum_duplicates()
+    return found
+
+
+def _sparse(matrix: Tensor, name: str, file: str) -> Any:
+    """A sparse tensor, checked when it was loaded, as a SciPy matrix of its entries."""
+    from scipy.sparse import coo_matrix
+
+    if matrix.is_nested or matrix.layout not in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        raise TadropedgeError(f"{file}: {name} must be dense, COO, CSR or CSC, got {matrix.layout}")
+    entries = matrix.to_sparse_coo()
+    values = _array({name: entries._values()}, name, file)
+    return coo_matrix((values, tuple(entries._indices().numpy())), shape=tuple(matrix.shape))
+
+
+def _array(values: Mapping[str, Any], name: str, file: str) -> Array:
+    """A plain dense tensor of real numbers as an array."""
+    value = values[name]
+    if not isinstance(value, Tensor):
+        raise TadropedgeError(f"{file}: {name} must be a plain dense tensor, got {show(value)}")
+    odd = value.is_nested or value.is_complex() or value.is_quantized or value.layout is not torch.strided
+    if odd or value.device.type != "cpu":
+        kind = "nested" if value.is_nested else str(value.layout)
+        raise TadropedgeError(f"{file}: {name} must be a plain dense tensor, got {kind}, {value.dtype}, {value.device}")
+    found: Array = (value.float() if value.dtype in (torch.bfloat16, torch.float16) else value).numpy()
+    return found
+
+
+def _is_per_arc(value: object, count: int) -> bool:
+    return isinstance(value, Tensor) and not value.is_nested and value.dim() in (1, 2) and value.numel() == count

@@ -1,33 +1,24 @@
-"""PyTorch Geometric: transforms that score the edges of a ``Data``, and a module that drops them in training.
+"""The door for PyTorch Geometric: drop edges by importance in any script.
 
 >>> import torch
->>> from torch_geometric.data import Data
->>> data = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]]), num_nodes=4)
->>> drop = TADropEdge(score="degree", strategy="proportional", keep_ratio=0.5, exact=True)
->>> drop(data)  # in training mode two of the four edges; the next call draws others
-Data(edge_index=[2, 4], num_nodes=4)
->>> data = AddKeepProbability(strategy="cdf", keep_prob=0.5)(AddResistance(q=2)(data))
->>> data.edge_keep_prob.tolist()
-[0.625, 0.625, 0.875, 0.875, 0.875, 0.875, 1.0, 1.0]
->>> drop = TADropEdge(seed=0)
->>> edge_index, edge_mask = drop(data.edge_index, data.edge_keep_prob)
->>> bool((edge_index == data.edge_index[:, edge_mask]).all())
-True
+>>> from tadropedge.pyg import DropEdge
+>>> drop = DropEdge("degree-proportional", keep_ratio=0.5, seed=2)
+>>> edge_index, edge_mask = drop(torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]]))
+>>> edge_index.tolist()
+[[1, 2, 2, 0, 2, 3], [2, 1, 0, 2, 3, 2]]
 """
 
-from tadropedge.pyg.drop_edge import TADropEdge
-from tadropedge.pyg.functional import ta_dropout_edge
-from tadropedge.pyg.numbers import graph_node_ids
-from tadropedge.pyg.transforms import AddKeepProbability, AddResistance, AddScore, AddShift
-from tadropedge.pyg.traps import check_model
+from tadropedge.pyg.dropout import dropout_edge, exclude_edges
+from tadropedge.pyg.model_checks import check_model
+from tadropedge.pyg.module import DropEdge, TADropEdge
+from tadropedge.pyg.transforms import AddKeepProbability, AddScore
 
 __all__ = [
     "AddKeepProbability",
-    "AddResistance",
     "AddScore",
-    "AddShift",
+    "DropEdge",
     "TADropEdge",
     "check_model",
-    "graph_node_ids",
-    "ta_dropout_edge",
+    "dropout_edge",
+    "exclude_edges",
 ]

@@ -1,10 +1,11 @@
-"""Where a ``Data``, or a relation of a ``HeteroData``, keeps its arcs and weights, and how all of it is thinned.
+"""Every kind of adjacency as arcs, and back: ``edge_index``, ``EdgeIndex``, sparse matrices of torch and torch_sparse.
 
-A *store* is what PyTorch Geometric calls the dictionary of a ``Data`` or of a relation.
+Matrices are transposed, as PyG's layers expect them: the entry in row i and column j is the arc from j to i.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,204 +13,365 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Data, HeteroData
-from torch_geometric.data.data import BaseData
-from torch_geometric.data.hypergraph_data import HyperGraphData
-from torch_geometric.utils import select
+from torch_geometric.typing import SparseTensor
 
-from tadropedge.checks import check_tensor
+from tadropedge._support.checks import check_probability, check_tensor, check_whole
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.pyg.adjacency import entries, is_adjacency, kept_arcs, known_size, plain_arcs, remembered, thinned
-from tadropedge.pyg.taking import places, take
+from tadropedge.graph import Graph
+from tadropedge.pyg.model_checks import SUMMED
+from tadropedge.sampling.coins import pair_keys
 
-WEIGHT = "edge_weight"
-PER_ARC = ("edge_attr", WEIGHT, "edge_type", "edge_score", "edge_resistance", "edge_keep_prob", "edge_shift")
-EXPECTED = "expected a homogeneous torch_geometric Data with an edge_index or adj_t, or a HeteroData with relations"
-AROUND = {  # what is no graph of pairs, and what to do
-    "HyperGraphData": "has edges of many nodes: list their pairs of nodes in a Data first",
-    "TemporalData": "is a stream of events: give Data(edge_index=torch.stack((data.src, data.dst)), edge_time=data.t)",
-}
+LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Links:
-    """The arcs ``edge_index [2, A]`` of a store, which may be those of its ``adj_t``.
+class Link:
+    """An adjacency (not a single edge), with the tensors that belong to its arcs and nodes.
 
-    ``values`` are those of the matrix, and ``place`` has the arc of each of its entries where the store has both.
+    If arcs lead from one kind of nodes to another (``two_kinds``), ``num_nodes``, ``node_id`` and ``x`` are pairs,
+    sources first. ``turned``: it is the reverse ``rev_…`` of another relation, so its arcs are read backwards.
+    ``place`` is the number of its relation in a ``HeteroData``, which it shares with its reverse alone: its coins
+    depend on it.
     """
 
-    edge_index: Tensor
-    num_nodes: int | tuple[int, int] | None = None
-    values: Tensor | None = None
-    place: Tensor | None = None
+    adjacency: Any
+    weight: Tensor | None = None
+    num_nodes: Any = None
+    node_id: Any = None
+    x: Any = None
+    prob: Tensor | None = None
+    column: Tensor | None = None
+    exclude: Tensor | None = None
+    two_kinds: bool = False
+    turned: bool = False
+    place: int = 0
+
+    @property
+    def num_arcs(self) -> int:
+        """A, the number of arcs."""
+        if isinstance(self.adjacency, SparseTensor):
+            return int(self.adjacency.nnz())
+        return int(self.adjacency._nnz() if is_matrix(self.adjacency) else self.adjacency.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the adjacency."""
+        found = self.adjacency.device
+        device: torch.device = found() if callable(found) else found
+        return device
+
+    @property
+    def owner(self) -> Tensor:
+        """A tensor of the user's that lives as long as the adjacency does: what plans are cached by."""
+        if isinstance(self.adjacency, SparseTensor):
+            column: Tensor = self.adjacency.storage.col()
+            return column
+        tensor: Tensor = plain(self.adjacency)
+        return tensor
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether there is one weight for each arc; a matrix may have vectors as values, or none."""
+        return self.weight is not None and self.weight.numel() == self.num_arcs
+
+    def sources(self, *, weighted: bool, x: Any) -> tuple[object, ...]:
+        """What the plan of an :attr:`owner` depends on: while all of it is the :func:`same`, a cached plan is valid."""
+        weight: object = self.weight if weighted else None
+        if isinstance(weight, Tensor) and is_matrix(self.adjacency):
+            weight = _version(weight)  # values() makes a new tensor at each call, but all share one version counter
+        rows = self.adjacency.storage.rowptr() if isinstance(self.adjacency, SparseTensor) else None
+        kind = (self.num_nodes, self.turned, self.two_kinds, self.node_id)
+        return _versions(_version(self.owner), rows, weight, *kind, self.prob, self.column, x)
+
+    def arcs(self) -> Tensor:
+        """The arcs ``[2, A]``, sources first; those of a ``turned`` relation in the direction of the original one."""
+        found = _entries(self.adjacency) if is_matrix(self.adjacency) else plain(self.adjacency)
+        return found.flip(0) if self.turned else found
+
+    def graph(self, weighted: bool) -> tuple[Graph, Tensor | None]:
+        """The graph of these arcs, and the keys of its pairs; ``None`` if its own node ids say who they are."""
+        arcs, weight = self.arcs(), self.weight if weighted else None
+        if not self.two_kinds:
+            graph = Graph.from_edge_index(arcs, self.num_nodes, weight)
+            return graph, None if self.node_id is None else pair_keys(self.named(graph.pairs))
+        sizes = self._sizes(arcs)
+        offset = torch.tensor([[0], [sizes[0]]], device=arcs.device)  # targets are numbered after all sources
+        graph = Graph.from_edge_index(arcs + offset, sum(sizes), weight)
+        return graph, pair_keys(self.named(graph.pairs - offset), ordered=True)
+
+    def named(self, ends: Tensor) -> Tensor:
+        """The same pairs of nodes ``[2, M]``, by their ids in the whole graph."""
+        ids = self.node_id if isinstance(self.node_id, tuple) else (self.node_id, self.node_id)
+        for side, name in zip(ends, ids, strict=True):
+            if name is not None and side.numel() and int(side.max()) >= len(name):
+                raise TadropedgeError(
+                    f"node_id names {len(name)} nodes, but edge_index holds the node {int(side.max())}"
+                )
+        return torch.stack([side if name is None else name[side] for side, name in zip(ends, ids, strict=True)])
+
+    def _sizes(self, arcs: Tensor) -> list[int]:
+        """The numbers of sources and of targets; where they are not known, the largest id in the arcs plus one."""
+        seen = (arcs.amax(1) + 1).tolist()
+        known = self.num_nodes or (None, None)
+        for name, most, size in zip(("source", "target"), seen, known, strict=True):
+            if size is not None and most > size:
+                raise TadropedgeError(f"edge_index holds the {name} {most - 1}, but there are {size} {name}s")
+        return [most if size is None else int(size) for most, size in zip(seen, known, strict=True)]
 
 
-def check_shape(data: object) -> BaseData:
-    """Return ``data`` if it is a ``Data`` or ``HeteroData`` with arcs; else say in one line what to do.
+# -- reading ---------------------------------------------------------------------------------------------
 
-    >>> check_shape(Data(x=torch.ones(3, 1)))
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: expected a homogeneous torch_geometric Data with an edge_index or adj_t, or a \
-HeteroData with relations, got Data Data(x=[3, 1])
+
+def link_of(adjacency: Any, weight: Any = None, num_nodes: Any = None, **beside: Any) -> Link:
+    """Read an ``edge_index``, an ``EdgeIndex`` or a sparse matrix; ``beside`` are further fields of the :class:`Link`.
+
+    >>> link = link_of(torch.tensor([[0.0, 5.0, 0.0], [0.0, 0.0, 7.0]]).to_sparse_csr())
+    >>> link.arcs().tolist(), link.weight.tolist(), link.num_nodes  # from node 1 to node 0, and from 2 to 1
+    ([[1, 2], [0, 1]], [5.0, 7.0], (3, 2))
     """
-    kind = "HyperGraphData" if isinstance(data, HyperGraphData) else type(data).__name__
-    if isinstance(data, BaseData) and kind in AROUND:
-        raise TadropedgeError(f"a {kind} {AROUND[kind]}")
-    if isinstance(data, HeteroData) and data.edge_types:
-        return data
-    if not isinstance(data, Data):
-        raise TadropedgeError(f"{EXPECTED}, got {show(data)}")
-    if not has_arcs(data._store):
-        dense = isinstance(getattr(data, "adj", None), Tensor)
-        way = "; torch_geometric.utils.dense_to_sparse(data.adj) makes one of the dense adj" if dense else ""
-        raise TadropedgeError(f"{EXPECTED}, got {show(data)}{way}")
-    if (
-        type(data).__inc__ is not Data.__inc__
-        and torch.as_tensor(data.__inc__("edge_index", data.edge_index)).numel() > 1
-    ):
+    size: Any = None
+    if is_matrix(adjacency):
+        if weight is not None:
+            raise TadropedgeError("a sparse matrix has its weights as values: leave edge_weight out")
+        weight, size = values_of(adjacency), matrix_size(adjacency)
+    else:
+        arcs = check_whole("edge_index", plain(adjacency))
+        if arcs.dim() != 2 or arcs.shape[0] != 2:
+            raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
+        weight = None if weight is None else check_arcs("edge_weight", weight, arcs.shape[1])
+        size = adjacency.sparse_size() if isinstance(adjacency, EdgeIndex) else None
+        size = None if size is None or None in size else size
+    if size is not None and size[0] == size[1] and not isinstance(num_nodes, tuple):
+        size = size[0]
+    num_nodes = size if num_nodes is None else num_nodes
+    if num_nodes is None and isinstance(x := beside.get("x"), Tensor):
+        num_nodes = len(x)  # more than the arcs show, if the last nodes have no edges
+    return Link(
+        adjacency=adjacency, weight=weight, num_nodes=num_nodes, two_kinds=isinstance(num_nodes, tuple), **beside
+    )
+
+
+def is_matrix(adjacency: object) -> bool:
+    """Whether it is a sparse matrix, of torch or of torch_sparse.
+
+    >>> is_matrix(torch.eye(2).to_sparse_csr()), is_matrix(torch.eye(2))
+    (True, False)
+    """
+    return (isinstance(adjacency, Tensor) and adjacency.layout is not torch.strided) or isinstance(
+        adjacency, SparseTensor
+    )
+
+
+def plain(edge_index: Any) -> Any:
+    """The tensor in an ``EdgeIndex``; all else is returned as it is."""
+    return edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
+
+
+def matrix_size(matrix: Any) -> tuple[int, int]:
+    """The numbers of sources (columns) and of targets (rows)."""
+    targets, sources = matrix.sparse_sizes() if isinstance(matrix, SparseTensor) else matrix.shape[:2]
+    return sources, targets
+
+
+def values_of(matrix: Any) -> Tensor | None:
+    """The values of the entries ``[A]``; ``None`` if the matrix has none."""
+    values: Tensor | None
+    if isinstance(matrix, SparseTensor):
+        values = matrix.storage.value()
+        return values
+    if matrix.layout not in LAYOUTS or matrix.dim() - matrix.dense_dim() != 2:
+        shape = list(matrix.shape)
+        raise TadropedgeError(f"expected a COO, CSR or CSC matrix, got {matrix.layout} of shape {shape}: convert it "
+                              "with adj_t.to_sparse_csr()")  # fmt: skip
+    if matrix.layout is torch.sparse_coo and not matrix.is_coalesced():
+        if matrix.requires_grad:
+            raise TadropedgeError("adj_t needs a gradient but is not coalesced: give adj_t.coalesce()")
+        values = matrix._values()
+    else:
+        values = matrix.values()
+    return values
+
+
+def _entries(matrix: Any) -> Tensor:
+    """The arcs ``[2, A]`` of a matrix, in the order in which it stores them."""
+    if isinstance(matrix, SparseTensor):
+        row, col, _ = matrix.coo()
+        return torch.stack((col, row))
+    if matrix.layout is torch.sparse_coo:
+        indices: Tensor = matrix._indices()
+        return indices.flip(0)
+    starts, others = _compressed(matrix.detach())
+    lines = torch.arange(len(starts) - 1, device=starts.device).repeat_interleave(starts.diff())
+    ends = (others.to(torch.int64), lines) if matrix.layout is torch.sparse_csr else (lines, others.to(torch.int64))
+    return torch.stack(ends)
+
+
+def _compressed(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a CSR matrix where its rows begin, and the column of each entry; of a CSC matrix rows and columns swapped."""
+    if matrix.layout is torch.sparse_csr:
+        return matrix.crow_indices(), matrix.col_indices()
+    return matrix.ccol_indices(), matrix.row_indices()
+
+
+def check_arcs(name: str, values: object, count: int) -> Tensor:
+    """Return ``values`` if there is one for each arc, ``[A]`` or ``[A, 1]``."""
+    found = check_tensor(name, values)
+    if found.dtype == torch.bool:
+        raise TadropedgeError(f"{name} must be numbers, got a mask of True and False", argument=name)
+    if found.shape[:1] != (count,) or found.numel() != count:
+        hint = ": what adds arcs (AddSelfLoops, ToUndirected) comes before what scores them"
+        if found.shape[:1] == (count,):
+            hint = "; attributes of several columns travel in a Data, and weight=None looks at no weights"
+        shape = list(found.shape)
         raise TadropedgeError(
-            f"{type(data).__name__}.__inc__ says that edge_index leads from one set of nodes to another: give a "
-            "HeteroData, or drop(data.edge_index, num_nodes=(S, T))"
+            f"{name} has shape {shape}, expected one number for each of the {count} arcs{hint}", argument=name
         )
-    return data
+    return found
 
 
-def has_arcs(store: Any) -> bool:
-    """Whether a store has an ``edge_index`` or an ``adj_t``."""
-    return any(name in store and store[name] is not None for name in ("edge_index", "adj_t"))
-
-
-def is_simple(data: BaseData) -> bool:
-    """Whether ``data`` has one kind of nodes and a plain ``edge_index`` alone."""
-    return not isinstance(data, HeteroData) and "adj_t" not in data and not isinstance(data.edge_index, EdgeIndex)
-
-
-def links_of(store: Any, called: str = "data") -> Links:
-    """The arcs of a store, wherever they are."""
-    arcs: Any = store.get("edge_index", None)
-    matrix = store.get("adj_t", None)
-    if matrix is None:
-        return Links(edge_index=plain_arcs(arcs), num_nodes=known_size(arcs, None))
-    if not is_adjacency(matrix):
-        raise TadropedgeError(
-            f"{called}.adj_t must be a sparse matrix, got {show(matrix)}; torch_geometric.transforms.ToSparseTensor "
-            "makes one"
-        )
-    found = entries(matrix, f"{called}.adj_t")
-    if arcs is None:
-        return Links(edge_index=found.edge_index, num_nodes=found.num_nodes, values=found.values)
-    place = remembered(_places, plain_arcs(arcs), found.edge_index)
-    if not isinstance(place, Tensor):
-        raise TadropedgeError(f"{called} has an edge_index and an adj_t, but not of the same arcs: delete one of them")
-    return Links(edge_index=plain_arcs(arcs), num_nodes=found.num_nodes, values=found.values, place=place)
-
-
-def _places(arcs: Tensor, others: Tensor) -> Tensor | str:
-    """The place in ``arcs [2, A]`` of each of ``others [2, B]``; words where they are not the same arcs."""
-    if arcs.numel() == 0 or others.numel() == 0:
-        return torch.empty(0, dtype=torch.int64, device=arcs.device) if arcs.numel() == others.numel() else "differ"
-    width = torch.maximum(arcs.max(), others.max()) + 1
-    keys, wanted = arcs[0] * width + arcs[1], others[0] * width + others[1]
-    if not torch.equal(keys.unique(), wanted.unique()):
-        return "differ"
-    ordered, place = keys.sort(stable=True)
-    return place[torch.searchsorted(ordered, wanted)]
-
-
-def weight_of(store: Any, links: Links, name: str | None, called: str = "data") -> Tensor | None:
-    """The edge weights ``[A]`` or ``[A, 1]`` in the attribute ``name``, or in the values of ``adj_t``; None without."""
-    if name is None:
+def joined(x: Any) -> Tensor | None:
+    """The features of all nodes; those of two kinds one after the other, sources first."""
+    if x is None or isinstance(x, Tensor):
+        return x
+    if not isinstance(x, tuple) or not all(isinstance(each, Tensor | None) for each in x):
+        raise TadropedgeError(f"features must be a tensor with one row for each node, got {show(x)}", argument="x")
+    if any(each is None for each in x):
         return None
-    if name in store and store[name] is not None:
-        weight = check_tensor(name, store[name])
-        arcs = links.edge_index.shape[1]
-        if name != WEIGHT and (weight.shape[:1] != (arcs,) or weight.numel() != arcs):
-            raise TadropedgeError(
-                f"weight={name!r}: {called}.{name} has shape {list(weight.shape)}, expected one weight for each of the "
-                f"{arcs} arcs"
-            )
-        return weight
-    if name != WEIGHT:
-        names = ", ".join(sorted(store.keys()))
-        raise TadropedgeError(f"weight={name!r}, but {called} has no attribute of this name, only {names}")
-    values = links.values if links.place is None else None  # beside an edge_index, attributes are those of its arcs
-    return values if values is not None and values.dim() == 1 else None
-
-
-def thin_store(
-    store: Any,
-    links: Links,
-    mask: Tensor,
-    *,
-    paired: bool,
-    prob: Tensor | None = None,
-    weight: str | None = WEIGHT,
-) -> dict[str, Any]:
-    """What changes in a store when only the arcs in ``mask [A]`` stay: every attribute of arcs, thinned.
-
-    With the keep probabilities ``prob [A]``, weights are divided by them: those called ``weight``, ``edge_shift`` and
-    the values of ``adj_t``. ``paired`` says that both arcs of an edge have one fate.
-    """
-    changed: dict[str, Any] = {}
-    arcs, parent, chosen = links.edge_index.shape[1], store._parent(), places(mask)
-    for key, value in store.items():
-        if key == "edge_index" and value is not None:
-            changed[key] = kept_arcs(value, chosen, paired=paired)
-        elif key == "adj_t" and value is not None:
-            entry = mask if links.place is None else mask[links.place]
-            likely = prob if prob is None or links.place is None else prob[links.place]
-            values = links.values
-            if values is None and likely is not None:
-                values = torch.ones(entry.shape[0], device=mask.device)
-            changed[key] = thinned(value, entry, None if values is None else over(values, likely, places(entry)))
-        elif per_arc(store, key, value, arcs):
-            changed[key] = select(value, chosen, dim=parent.__cat_dim__(key, value, store))
-    if prob is not None:
-        name = weight or WEIGHT
-        if "edge_index" in store or name in store:
-            given = store[name] if name in store else torch.ones(arcs, device=mask.device)
-            changed[name] = over(given, prob, chosen)
-        if "edge_shift" in store:
-            changed["edge_shift"] = over(store["edge_shift"], prob, chosen)
-    return changed
-
-
-def per_arc(store: Any, key: str, value: Any, arcs: int) -> bool:
-    """Whether an attribute has one row for each arc; labels of a link predictor are no attributes of arcs."""
-    if value is None or _is_label(store, key):
-        return False
-    if "adj_t" not in store:
-        return bool(store.is_edge_attr(key))
-    if not isinstance(value, Tensor | np.ndarray | list | tuple) or (hasattr(value, "ndim") and value.ndim == 0):
-        return False  # PyG does not count the entries of every matrix
-    axis = store._parent().__cat_dim__(key, value, store)
-    if not isinstance(axis, int):  # another matrix
-        return False
-    many = len(value) if isinstance(value, list | tuple) else value.shape[axis]
-    if many != arcs and key in PER_ARC:
+    if x[0].shape[1] != x[1].shape[1]:
         raise TadropedgeError(
-            f"{key} has {many} rows, but adj_t has {arcs} entries: ToSparseTensor adds up repeated arcs, so apply "
-            "RemoveDuplicatedEdges before it"
+            f"the score compares features, but sources have {x[0].shape[1]} and targets {x[1].shape[1]}: use one that "
+            "looks at the graph alone"
         )
-    nodes = getattr(store, "num_nodes", None)
-    return many == arcs and (many != nodes or "edge" in key)
+    return torch.cat((x[0], x[1].to(x[0].dtype)))
 
 
-def _is_label(store: Any, key: str) -> bool:
-    """Whether an attribute is a list of pairs of nodes beside the arcs, or belongs to one.
+def check_given(prob: Tensor) -> Tensor:
+    """Return the user's probabilities if they are some; if one is above 1, the error names the likely cause."""
+    try:
+        return check_probability("keep_prob", prob).detach()
+    except TadropedgeError as error:
+        if prob.is_floating_point() and bool((prob > 1).any()):
+            raise TadropedgeError(f"{error}; {SUMMED}", argument="keep_prob") from None
+        raise
 
-    ``RandomLinkSplit`` writes ``edge_label`` and ``edge_label_index``, or ``pos_edge_label`` and so on; there may be as
-    many pairs as arcs.
+
+def check_sign(weight: Tensor) -> None:
+    """Refuse weights that are negative or not finite, also where no score uses them."""
+    least, most = torch.stack(torch.aminmax(weight.detach())).tolist() if weight.numel() else (0.0, 0.0)
+    if not (least >= 0 and most < float("inf")):
+        raise TadropedgeError(
+            f"edge weights must be finite and at least 0, got {most if least >= 0 else least:g}; where signs matter, "
+            "drop by edge_weight.abs() and give the mask to the signed weights",
+            argument="edge_weight",
+        )
+
+
+def other_arcs(link: Link, by_id: bool) -> Tensor:
+    """The mask ``[A]`` of the arcs that are not to be excluded.
+
+    ``by_id``: the pairs to exclude name nodes by their ids in the whole graph, otherwise by those of the arcs.
     """
-    name = key.removesuffix("_index")
-    pairs = store.get(f"{name}_index", None) if name != "edge" else None
-    return name == "edge_label" or (isinstance(pairs, Tensor) and pairs.dim() == 2 and pairs.shape[0] == 2)
+    arcs, pairs = link.arcs(), check_pairs("exclude", link.exclude).to(link.device)
+    keys = pair_keys(link.named(arcs) if by_id else arcs, ordered=link.two_kinds)
+    others = ~torch.isin(keys, pair_keys(pairs, ordered=link.two_kinds))
+    if link.num_arcs and not bool(others.any()):
+        warnings.warn(
+            "exclude= names every edge, so no messages are left: supervise a part of the edges in each step, such as "
+            "those that RandomLinkSplit(disjoint_train_ratio=…) sets apart",
+            stacklevel=2,
+        )
+    return others
 
 
-def over(values: Tensor, prob: Tensor | None, chosen: Tensor) -> Tensor:
-    """The kept values, divided by their keep probability where there is one: ``[A', ...]``."""
-    kept = take(values, chosen)
-    if prob is None:
-        return kept
-    kept = kept if values.is_floating_point() else kept.to(torch.get_default_dtype())
-    return kept / take(prob, chosen).to(kept.dtype).view(-1, *(1 for _ in kept.shape[1:]))
+def check_pairs(name: str, pairs: object) -> Tensor:
+    """Return ``pairs`` if they are node ids ``[2, S]``; for ``[S, 2]``, as in OGB's splits, say to transpose them.
+
+    >>> check_pairs("supervision", torch.zeros(5, 2, dtype=torch.int64))
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: supervision must be node ids [2, S], got shape [5, 2]: give supervision.t()
+    """
+    if not isinstance(pairs, Tensor) or pairs.is_floating_point() or pairs.dtype == torch.bool:
+        raise TadropedgeError(f"{name} must be a tensor of node ids [2, S], got {show(pairs)}", argument=name)
+    if pairs.dim() != 2 or pairs.shape[0] != 2:
+        turn = f": give {name}.t()" if pairs.dim() == 2 and pairs.shape[1] == 2 else ""
+        raise TadropedgeError(f"{name} must be node ids [2, S], got shape {list(pairs.shape)}{turn}", argument=name)
+    return pairs
+
+
+def _versions(*values: Any) -> tuple[object, ...]:
+    """The values, nested tuples unpacked, each tensor followed by its version."""
+    found: list[object] = []
+    for value in values:
+        if isinstance(value, tuple):
+            found += [len(value), *_versions(*value)]
+        else:
+            found += [value, _version(value)] if isinstance(value, Tensor) else [value]
+    return tuple(found)
+
+
+def _version(tensor: Tensor) -> object:
+    """How often a tensor was written to; where torch does not count that, an object that equals no other."""
+    uncounted = tensor.is_inference() or tensor.requires_grad  # fused optimisers write into parameters uncounted
+    return object() if uncounted else tensor._version
+
+
+def same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
+    """Whether two results of :meth:`Link.sources` agree: numbers are equal, and tensors are the very same objects."""
+    return len(before) == len(now) and all(
+        one is other or (not isinstance(one, Tensor) and not isinstance(other, Tensor) and one == other)
+        for one, other in zip(before, now, strict=True)
+    )
+
+
+# -- writing ---------------------------------------------------------------------------------------------
+
+
+def taken(adjacency: Any, mask: Tensor | None, weight: Tensor | None) -> Any:
+    """The same kind of adjacency with the arcs in ``mask [A]`` alone (``None``: all), a matrix with values ``weight``.
+
+    >>> adj_t = torch.tensor([[0.0, 5.0], [6.0, 7.0]]).to_sparse_csr()
+    >>> taken(adj_t, torch.tensor([True, False, True]), adj_t.values() * 10).to_dense().tolist()
+    [[0.0, 50.0], [0.0, 70.0]]
+    """
+    if mask is None and (weight is None or not is_matrix(adjacency)):
+        return adjacency
+    chosen = None if mask is None else places(mask)
+    if not is_matrix(adjacency):
+        arcs = take(plain(adjacency), chosen, 1)
+        if not isinstance(adjacency, EdgeIndex):
+            return arcs
+        # Size and order still hold, and so does being undirected: both directions of an edge are kept, or none.
+        size, order = adjacency.sparse_size(), adjacency.sort_order
+        return EdgeIndex(arcs, sparse_size=size, sort_order=order, is_undirected=adjacency.is_undirected)
+    values = None if weight is None else take(weight, chosen)
+    if isinstance(adjacency, SparseTensor):
+        row, col, _ = adjacency.coo()
+        sizes = adjacency.sparse_sizes()
+        return type(adjacency)(row=take(row, chosen), col=take(col, chosen), value=values, sparse_sizes=sizes,
+                               is_sorted=True)  # fmt: skip
+    assert values is not None
+    if adjacency.layout is torch.sparse_coo:
+        indices, whole = take(adjacency._indices(), chosen, 1), adjacency.is_coalesced() or None
+        return torch.sparse_coo_tensor(indices, values, adjacency.shape, is_coalesced=whole, check_invariants=False)
+    starts, others = _compressed(adjacency)
+    if chosen is not None:
+        starts = torch.searchsorted(chosen, starts.to(torch.int64)).to(starts.dtype)  # kept entries before each line
+    return torch.sparse_compressed_tensor(
+        starts, take(others, chosen), values, adjacency.shape, layout=adjacency.layout, check_invariants=False
+    )
+
+
+def places(mask: Tensor) -> Tensor:
+    """Where a mask ``[A]`` is True, int64 ``[A']``: found once, then used for the arcs and all their attributes."""
+    if mask.is_cuda:
+        return mask.nonzero().view(-1)
+    return torch.from_numpy(np.flatnonzero(mask.numpy()))  # a seventh of torch's time
+
+
+def take(values: Tensor, chosen: Tensor | None, dim: int = 0) -> Tensor:
+    """The rows, or with ``dim=1`` the columns, at ``chosen``; ``None`` stands for all."""
+    if chosen is None:
+        return values
+    if dim == 1 and not values.is_cuda:
+        return torch.from_numpy(values.numpy().take(chosen.numpy(), axis=1))  # a third of torch's time
+    return values.index_select(dim, chosen)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
+from tadropedge.scores._triangles import triangles
 from tadropedge.scores.degree import degrees
-from tadropedge.triangles import triangles
 
 
 def forman(graph: Graph) -> Tensor:
@@ -18,7 +18,7 @@ def forman(graph: Graph) -> Tensor:
 
     * Source: Samal et al., *Comparative analysis of two discretizations of Ricci curvature* (2018); used against
       over-squashing by Fesser and Weber (LoG 2023).
-    * Cost: that of :func:`tadropedge.triangles.triangles`, near O(M).
+    * Cost: that of counting triangles, near O(M).
     * Good for: keeping long-range connections. The degrees dominate it in graphs with hubs: where edges between
       hubs should go, take its inverse, or ``degree``.
 

@@ -12,6 +12,8 @@ from tadropedge.graph import Graph, at_both_ends
 def degree(graph: Graph) -> Tensor:
     """1/d_u + 1/d_v for every edge (u, v), float64 ``[M]``; d is the weighted degree where the graph has weights.
 
+    A node whose edges all weigh 0 adds 0.
+
     * Source: Lovász, *Random walks on graphs: a survey* (1993): half of it bounds the effective resistance of the edge
       from below, and its product with 1/λ₂ of the normalised Laplacian from above; the score of DSpar (Liu et al., TMLR
       2023) and of GraphSAINT's edge sampler (Zeng et al., ICLR 2020).
@@ -24,7 +26,8 @@ def degree(graph: Graph) -> Tensor:
     >>> degree(graph).round(decimals=4).tolist()
     [1.0, 0.8333, 0.8333, 1.3333]
     """
-    return at_both_ends(graph, 1 / weighted_degrees(graph))
+    degrees = weighted_degrees(graph)
+    return at_both_ends(graph, torch.where(degrees > 0, 1 / degrees, 0.0))
 
 
 def degrees(graph: Graph) -> Tensor:

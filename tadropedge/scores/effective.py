@@ -4,42 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import Block, Floats, blocks
-from tadropedge.bridges import bridges
-from tadropedge.cache import Arrays
-from tadropedge.checks import check_positive, check_seed
-from tadropedge.electrical import METHODS, exact, sketch
+from tadropedge._support.cache import Arrays
+from tadropedge._support.checks import check_number, check_seed
 from tadropedge.errors import lookup
 from tadropedge.graph import Graph
-from tadropedge.progress import Show
-from tadropedge.scores.solve import InParts, Report, solve
+from tadropedge.scores.parts import InParts, Report, solved_by
+from tadropedge.scores.solve import edge_scores
+from tadropedge.spectrum.blocks import Block, Floats, blocks
+from tadropedge.spectrum.bridges import bridges
+from tadropedge.spectrum.linear import METHODS, exact, sketch
+
+LEAST_ERROR = 1e-3  # two million solves
 
 
 @dataclass(frozen=True)
-class Effective:
-    """The settings of :func:`effective_resistance`."""
+class Effective(InParts):
+    """The settings of :func:`effective`."""
 
-    method: str = "auto"
-    relative_error: float = 0.1
-    seed: int = 0
+    method: str
+    relative_error: float
+    seed: int
 
-    def __post_init__(self) -> None:
-        lookup("method", self.method, METHODS)
-        object.__setattr__(self, "relative_error", check_positive("relative_error", self.relative_error, below=1))
-        object.__setattr__(self, "seed", check_seed(self.seed))
+    @classmethod
+    def of(cls, graph: Graph, **settings: Any) -> Effective:
+        """The settings, checked."""
+        lookup("method", settings["method"], METHODS)
+        error = check_number("relative_error", settings["relative_error"], LEAST_ERROR, 1)
+        return cls(settings["method"], error, check_seed(settings["seed"]))
 
     def begin(self, graph: Graph) -> tuple[Floats, Iterable[Block]]:
         """Bridges have their resistance already; the parts are what is left without them."""
-        weight = np.ones(graph.num_edges) if graph.weight is None else graph.weight.cpu().numpy()
-        on_cycles = np.flatnonzero(~bridges(graph).cpu().numpy())
-        core = Graph(graph.pairs.cpu()[:, on_cycles], graph.num_nodes, torch.from_numpy(weight[on_cycles]))
-        return 1 / weight, (replace(block, edges=on_cycles[block.edges]) for block in blocks(core))
+        here = graph.to("cpu")
+        on_cycles = ~bridges(here)
+        known = np.ones(here.num_edges) if here.weight is None else 1 / here.weight.numpy()
+        places = np.flatnonzero(on_cycles)
+        return known, (replace(block, edges=places[block.edges]) for block in blocks(here.subgraph(on_cycles)))
 
     def part(self, block: Block, device: torch.device, report: Report) -> Arrays:
         """Exact up to the size that the method inverts."""
@@ -48,19 +53,8 @@ class Effective:
         return {"scores": sketch(block, self.relative_error, self.seed, device, report)}
 
 
-effective = InParts("effective", Effective)
-
-
-def effective_resistance(
-    graph: Graph,
-    *,
-    method: str = "auto",
-    relative_error: float = 0.1,
-    seed: int = 0,
-    cache_dir: str | Path | None = None,
-    progress: Show = None,
-    device: torch.device | str | None = None,
-) -> Tensor:
+@solved_by(Effective)
+def effective(graph: Graph, *, method: str = "auto", relative_error: float = 0.1, seed: int = 0) -> Tensor:
     """Effective resistance between the ends of each edge, float64 ``[M]`` in the order of ``graph.pairs``.
 
     R_m = (e_i − e_j)ᵀ L⁺ (e_i − e_j), with L = D − A. On unweighted graphs it is 1 on bridges, less elsewhere, and
@@ -71,12 +65,15 @@ def effective_resistance(
     ``sketch`` projects on random signs (Johnson and Lindenstrauss): k = ⌈2 / relative_error²⌉ Laplacian
     solves estimate every R_m without bias, with a standard error of ``relative_error`` · R_m, and the sum is
     then made right. ``auto`` is exact for parts of up to 4,096 nodes and sketches larger ones; ``sketch`` still
-    inverts parts of up to 512 nodes, where that is cheaper. ``device`` says where large parts are solved, by default
-    where the graph lies; the same seed gives the same estimates there, up to the accuracy of the solves.
+    inverts parts of up to 512 nodes, where that is cheaper. The same seed gives the same estimates, up to the accuracy
+    of the solves.
+
+    * Source: Spielman and Srivastava, *Graph sparsification by effective resistances* (SIAM J. Comput. 2011).
+    * Cost: O(n³) for an exact part of n nodes; near O(M) per solve for a sketched one, 200 solves by default.
+    * Good for: keeping the graph connected and its spectrum close. It is the score of spectral sparsifiers.
 
     >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])  # a triangle with a tail
-    >>> effective_resistance(graph).round(decimals=4).tolist()
+    >>> effective(graph).round(decimals=4).tolist()
     [0.6667, 0.6667, 0.6667, 1.0]
     """
-    settings = {"method": method, "relative_error": relative_error, "seed": seed}
-    return solve(graph, effective, settings, cache_dir=cache_dir, progress=progress, device=device).told()
+    return edge_scores(graph, effective, method=method, relative_error=relative_error, seed=seed)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph, at_both_ends
+from tadropedge.scores._triangles import triangles
 from tadropedge.scores.degree import degrees
-from tadropedge.triangles import triangles
 
 
 def jaccard(graph: Graph) -> Tensor:
@@ -17,7 +17,7 @@ def jaccard(graph: Graph) -> Tensor:
     Edge weights do not enter.
 
     * Source: Jaccard (1901); for the defence of networks, GCN-Jaccard (Wu et al., IJCAI 2019), with features there.
-    * Cost: that of :func:`tadropedge.triangles.triangles`, near O(M).
+    * Cost: that of counting triangles, near O(M).
     * Good for: noisy graphs with clusters. Edges that were added at random seldom share a neighbour. Not for trees,
       grids and bipartite graphs, where all scores are 0; and the bridges between clusters score lowest.
 
@@ -45,7 +45,7 @@ def common_neighbours(graph: Graph) -> Tensor:
 
     * Source: the overlap coefficient of Szymkiewicz and Simpson; the topological overlap of Ravasz et al. (Science
       2002) without its added one.
-    * Cost: that of :func:`tadropedge.triangles.triangles`, near O(M).
+    * Cost: that of counting triangles, near O(M).
     * Good for: what Jaccard is good for, where degrees differ much: an edge between a hub and a small node that is well
       inside the hub's cluster scores high here and low there.
 

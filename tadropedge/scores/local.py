@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from tadropedge.graph import Graph
+from tadropedge.scores._triangles import triangles
 from tadropedge.scores.degree import degrees
 from tadropedge.scores.jaccard import similarity
-from tadropedge.triangles import triangles
 
 
 def local_degree(graph: Graph) -> Tensor:
@@ -43,7 +43,7 @@ def local_similarity(graph: Graph) -> Tensor:
     nodes, and has the same numbers elsewhere. Edge weights do not enter.
 
     * Source: Satuluri, Parthasarathy and Ruan, *Local graph sparsification for scalable clustering* (SIGMOD 2011).
-    * Cost: that of :func:`tadropedge.triangles.triangles` and two sorts, O(M log M).
+    * Cost: that of counting triangles and two sorts, O(M log M).
     * Good for: clusters of different density. Every node keeps its most similar neighbours, so a sparse cluster is not
       emptied before a dense one is thinned out, as a cut by Jaccard alone would do.
 

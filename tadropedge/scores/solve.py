@@ -1,100 +1,41 @@
-"""The one path of every edge score: a graph is solved part by part, and each part is kept on disk once it is found."""
+"""How every edge score is computed, by name or as your own function: its settings and its result are checked here."""
 
 from __future__ import annotations
 
-import inspect
-import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import DENSE_NODES, Block, Flags, Floats, Integers
-from tadropedge.cache import Arrays, cached
-from tadropedge.checks import ask, check_device, check_function, check_path, check_progress, check_runs_on, is_plain
-from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, lookup, show
-from tadropedge.graph import PIECE, Graph, check_graph
-from tadropedge.memory import within_memory
-from tadropedge.progress import Progress, Show
+from tadropedge._support.checks import (
+    ask,
+    check_device,
+    check_path,
+    check_runs_on,
+    check_settings,
+    check_tensor,
+    settings_of,
+)
+from tadropedge._support.memory import within_memory
+from tadropedge._support.progress import Show
+from tadropedge.errors import RepeatedEigenvalueWarning, TadropedgeError, lookup
+from tadropedge.graph import Graph, check_graph
 from tadropedge.registry import SCORES
-from tadropedge.watching import Safe, tell
+from tadropedge.rules import check_scores
 
 Score = str | Callable[..., Any]
-Report = Callable[[float], None]
+Floats = npt.NDArray[np.float64]
 
-FUNCTION = "score(graph, **settings) -> [M], with numbers of at least 0"
-SAME = 1e-9  # scores this close, relatively, are equal in exact arithmetic and made equal here
-LONGEST_TIE = 4
-
-
-class Partwise(Protocol):
-    """A score that is solved part by part: a frozen dataclass with one field per setting, checked when it is made."""
-
-    def begin(self, graph: Graph) -> tuple[Floats, Iterable[Block]]:
-        """The scores ``[M]`` that need no solving, NaN for the others, and the parts to solve."""
-
-    def part(self, block: Block, device: torch.device, report: Report) -> Arrays:
-        """``scores`` of the edges of a part, and what else to keep: see :class:`Scored`. Pure: it is cached."""
-
-
-class InParts:
-    """A :class:`Partwise` score as what every score is, a function ``score(graph, **settings) -> [M]``."""
-
-    def __init__(self, name: str, settings: Callable[..., Partwise]) -> None:
-        self.__name__, self.settings = name, settings
-        self.__wrapped__ = settings  # whose code decides the scores, so its fingerprint is theirs
-        first = inspect.Parameter("graph", inspect.Parameter.POSITIONAL_ONLY)
-        self.__signature__ = inspect.Signature([first, *inspect.signature(settings).parameters.values()])
-
-    def __call__(self, graph: Graph, **settings: Any) -> Tensor:
-        """Score every edge of ``graph``."""
-        return edge_scores(graph, self, **settings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """What was found.
-
-    ``values [M]`` in the order of ``graph.pairs``, on the device of the graph; ``modes [C]`` and ``widened [C]``:
-    eigenvectors used in each component, 0 where it has no modes of its own, and where q fell inside a repeated
-    eigenvalue; ``eigenvalues``: the lowest of the largest component, none where the score is not made of modes;
-    ``solvers``: how many components each has solved; ``seconds`` of solving, those of earlier, interrupted runs
-    included.
-    """
-
-    graph: Graph
-    score: str
-    settings: Mapping[str, Any]
-    values: Tensor
-    modes: Integers
-    widened: Flags
-    eigenvalues: Floats = field(default_factory=lambda: np.empty(0))
-    solvers: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    @property
-    def chosen(self) -> int:
-        """Modes of the largest component: the chosen q."""
-        return int(self.modes[int(self.graph.components.sizes.argmax())])
-
-    def told(self) -> Tensor:
-        """The values, for a public function to return: what its caller should know is said as a warning."""
-        if self.widened.any():
-            asked = next(f"{name}={self.settings[name]}" for name in ("q", "desired_clusters") if self.settings[name])
-            warnings.warn(
-                f"{asked} falls inside a repeated eigenvalue in {self.widened.sum()} of {(self.modes > 0).sum()} "
-                "components; the whole eigenspace is used there",
-                RepeatedEigenvalueWarning,
-                stacklevel=3,
-            )
-        return self.values
+WANTED = "score(graph, **settings) -> [M], with numbers of at least 0"
+SAME = 1e-9  # relative: neighbouring scores this close would be equal in exact arithmetic, and become a tie
+LONGEST_TIE = 4  # times SAME: the most that the scores of one tie may differ
 
 
 def edge_scores(
@@ -109,8 +50,11 @@ def edge_scores(
     """One score per edge, float64 ``[M]`` in the order of ``graph.pairs``: at least 0, high for edges to keep.
 
     ``score`` is a name of ``tadropedge.SCORES``, or your own function ``score(graph, **settings) -> [M]``; ``settings``
-    are its own. ``cache_dir`` keeps results on disk, by the content of graph and settings (not those of your own
-    functions, whose code may change). ``device``: where large components are solved, by default where the graph lies.
+    are its own. The two spectral scores, ``aggregate`` and ``effective``, are solved part by part: ``cache_dir`` keeps
+    finished parts on disk, by the content of graph and settings, and the same call after an interruption solves only
+    what is left; ``device`` says where large parts are solved, by default where the graph lies; ``progress`` may be a
+    function that is called with (edges done, edges in all). An edge of weight zero is no connection to them: it scores
+    0, and the others are scored as if it were not there.
 
     >>> graph = Graph.from_edge_index([[0, 1, 2, 2], [1, 2, 0, 3]])  # a triangle with a tail
     >>> edge_scores(graph, "effective").round(decimals=4).tolist()
@@ -118,7 +62,68 @@ def edge_scores(
     >>> edge_scores(graph, lambda graph, power: graph.pairs.sum(0) ** power, power=2).tolist()
     [1.0, 4.0, 9.0, 25.0]
     """
-    return solve(graph, score, settings, cache_dir=cache_dir, progress=progress, device=device).told()
+    found = solve(graph, score, settings, cache_dir=cache_dir, progress=progress, device=device)
+    if found.widened.any():
+        warnings.warn(
+            f"{found.description} falls inside a repeated eigenvalue in {found.widened.sum()} of "
+            f"{(found.modes > 0).sum()} components; the whole eigenspace is used there",
+            RepeatedEigenvalueWarning,
+            stacklevel=2,
+        )
+    return found.values
+
+
+def settings_for(score: Score, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the ``offered`` settings that a score accepts, for callers that do not know which score it is.
+
+    >>> settings_for("effective", {"q": 7, "seed": 3})
+    {'seed': 3}
+    """
+    return {name: offered[name] for name in settings_of(_named(score)[1]) if name in offered}
+
+
+def needs_features(score: Score) -> bool:
+    """Whether a score requires node features.
+
+    >>> needs_features("cosine"), needs_features("degree")
+    (True, False)
+    """
+    features = settings_of(_named(score)[1]).get("features")
+    return features is not None and features.default is Parameter.empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The scores of a graph and how they were found.
+
+    * ``values [M]``: in the order of ``graph.pairs``, on the device of the graph;
+    * ``connected``: the graph without its edges of weight zero, which has C components;
+    * ``modes [C]``: how many modes (lowest eigenvectors of the Laplacian) were used in each, 0 where it has too few
+      nodes or the score uses none; ``description``: how many were asked for;
+    * ``widened [C]``: where that number fell inside a repeated eigenvalue, whose whole eigenspace was then used;
+    * ``eigenvalues``: the lowest of the largest component, if the score uses modes;
+    * ``solvers``: how many components each solver has solved;
+    * ``seconds``: the time of solving, including that of interrupted runs before.
+    """
+
+    values: Tensor
+    connected: Graph
+    modes: npt.NDArray[np.int64]
+    widened: npt.NDArray[np.bool_]
+    eigenvalues: Floats = field(default_factory=lambda: np.empty(0))
+    solvers: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    description: str = ""
+
+    @property
+    def chosen(self) -> int:
+        """The q that was chosen for the largest component."""
+        return int(self.modes[int(self.connected.components.sizes.argmax())])
+
+
+# The scores that also report how they were found: from the function of the score to that which does the work.
+# ``scores/parts.py`` fills it; all other scores are simply called.
+DETAILED: dict[Callable[..., Any], Callable[..., Scored]] = {}
 
 
 @within_memory("scoring the edges of a graph", "a part of it, or a machine with more memory, may do")
@@ -131,9 +136,7 @@ def solve(
     progress: Show = None,
     device: torch.device | str | None = None,
 ) -> Scored:
-    """Score every edge of ``graph``; with ``cache_dir``, the same call after an interruption solves only what is left.
-
-    ``progress`` counts the edges: see :class:`tadropedge.progress.Progress`.
+    """Score every edge of ``graph`` as :func:`edge_scores` does, and report how.
 
     >>> graph = Graph.from_edge_index([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
     >>> found = solve(graph, "aggregate", {"q": 2})
@@ -141,160 +144,63 @@ def solve(
     (3, 2, [0.0, 0.438, 3.0])
     """
     check_graph(graph)
-    where, progress = check_runs_on(device, graph.device), check_progress(progress)
-    cache_dir = None if cache_dir is None else check_path("cache_dir", cache_dir)
-    name, function = named(score)
-    work = check_settings(score, settings)
-    modes = np.zeros(graph.components.count, dtype=np.int64)
-    widened = np.zeros(graph.components.count, dtype=bool)
-    if work is None:
-        values = _own(name, ask(f"the score {name!r}", FUNCTION, function, graph, **settings), graph)
-        return Scored(graph=graph, score=name, settings=settings, values=values, modes=modes, widened=widened)
-    used = asdict(work)  # type: ignore[call-overload]
-    labels = graph.components.labels.cpu().numpy()
-    largest = int(graph.components.sizes.argmax())
-    eigenvalues, solvers, seconds, left = np.empty(0), Counter[str](), 0.0, graph.num_edges
-    scores, parts = work.begin(graph)
-    with Progress("edges scored", graph.num_edges, progress) as bar:
-        bar.advance(0)
-        for block in parts:
-            bar.note(f"{block.count} × {block.size} nodes")
-            runs_on = where.type if block.size > DENSE_NODES else "cpu"
-            part = "" if cache_dir is None else block.fingerprint
-            key = {"score": type(work), "settings": used, "part": part, "device": runs_on}
-            with bar.step(len(block.edges)) as report:
-                found = cached(cache_dir, key, partial(_solve_part, work, block, where, report))
-            scores[block.edges] = found["scores"]
-            seconds, left = seconds + float(found["seconds"]), left - len(block.edges)
-            if cache_dir is not None:
-                tell(Safe("scores", graph.num_edges - left, graph.num_edges))
-            if "modes" in found:
-                components = labels[block.nodes[:, 0]]
-                modes[components], widened[components] = found["modes"], found["widened"]
-                solvers.update(found["solvers"].tolist())
-                eigenvalues = found["eigenvalues"] if components[0] == largest else eigenvalues
-        bar.advance(left)  # those that need no solving
-    return Scored(
-        graph=graph,
-        score=name,
-        settings=used,
-        values=torch.from_numpy(settled(scores)).to(graph.device),
-        modes=modes,
-        widened=widened,
-        eigenvalues=eigenvalues,
-        solvers=dict(solvers),
-        seconds=seconds,
-    )
+    where = check_runs_on(device, graph.device)
+    directory = None if cache_dir is None else check_path("cache_dir", cache_dir)
+    name, function = _named(score)
+    _check_settings(name, function, settings)
+    for known, in_detail in DETAILED.items():  # no lookup: your own score may not be hashable
+        if known is function:
+            return in_detail(graph, settings, directory, progress, where)
+    values = _checked(name, ask(f"the score {name!r}", WANTED, function, graph, **settings), graph)
+    none = np.zeros(graph.components.count, dtype=np.int64)
+    return Scored(values=values, connected=graph, modes=none, widened=none.astype(bool))
 
 
-def _solve_part(work: Partwise, block: Block, device: torch.device, report: Report) -> Arrays:
-    """What is kept of one part; memory that runs out is bad input, said in one line."""
-    begun = time.monotonic()
-    what = f"a part of {block.size} nodes and {len(block.edges)} edges"
-    with within_memory(what, "tadropedge.spectrum.explain says what each solver needs", device):
-        found = work.part(block, device, report)
-    return found | {"seconds": np.array(time.monotonic() - begun)}
-
-
-def named(score: Score) -> tuple[str, Callable[..., Any]]:
-    """A score by its name, or the user's own function with the name to call it by."""
+def _named(score: Score) -> tuple[str, Callable[..., Any]]:
+    """The name of a score, for messages, and its function."""
     if callable(score):
-        check_function("score", score, FUNCTION, settings=True)
         return getattr(score, "__name__", type(score).__name__), score
     return score, lookup("score", score, SCORES)
 
 
-def check_settings(score: Score, settings: Mapping[str, Any]) -> Partwise | None:
-    """Refuse what a score does not take; the checked settings of a score that is solved part by part.
+def _check_settings(name: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> None:
+    """Refuse settings that a score does not accept, and ask for those that it requires.
 
-    >>> check_settings("effective", {"q": 3})
+    >>> edge_scores(Graph.from_edge_index([[0], [1]]), "effective", q=3)
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: the score 'effective' has no setting 'q'; its settings are method, \
 relative_error, seed
     """
-    name, function = named(score)
-    takes = parameters(function)
-    rest = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
-    for given in settings:
-        if given not in takes and not rest:
-            known = f"its settings are {', '.join(takes)}" if takes else "it has none"
-            raise TadropedgeError(f"the score {name!r} has no setting {given!r}; {known}")
-    for asked in required(score):
-        if asked not in settings:
-            raise TadropedgeError(f"the score {name!r} requires {asked}")
-    return function.settings(**settings) if isinstance(function, InParts) else None
+    takes = settings_of(function)
+    check_settings(f"the score {name!r}", takes, settings)
+    for wanted, one in takes.items():
+        if one.default is Parameter.empty and one.kind is not Parameter.VAR_KEYWORD and settings.get(wanted) is None:
+            raise TadropedgeError(f"the score {name!r} requires {wanted}", argument=wanted)
 
 
-def settings_for(score: Score, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what is offered, what a score takes: for those who do not know the score.
-
-    >>> settings_for("effective", {"q": 7, "seed": 3})
-    {'seed': 3}
-    """
-    return {name: offered[name] for name in parameters(named(score)[1]) if name in offered}
-
-
-def required(score: Score) -> list[str]:
-    """The settings that a score cannot do without.
-
-    >>> required("cosine"), required("degree")
-    (['features'], [])
-    """
-    takes = parameters(named(score)[1])
-    return [name for name, one in takes.items() if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-
-
-def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The settings of a score: what its function takes after the graph."""
-    try:
-        return dict(list(inspect.signature(function).parameters.items())[1:])
-    except ValueError:  # functions written in C have no signature
-        return {}
-
-
-def _own(name: str, values: object, graph: Graph) -> Tensor:
-    """What the user's own function returned, as float64 ``[M]``, after a look at it."""
-    wanted = f"the score {name!r} must return one number per edge, a tensor of shape [{graph.num_edges}]"
-    if not isinstance(values, Tensor) or not is_plain(values):
-        raise TadropedgeError(f"{wanted}, got {show(values)}")
+def _checked(name: str, values: object, graph: Graph) -> Tensor:
+    """Check what the function of a score returned; it comes back as float64 ``[M]``."""
+    values = check_tensor(f"the score {name!r}", values)
     if values.shape != (graph.num_edges,):
-        raise TadropedgeError(f"{wanted}, got shape {list(values.shape)}")
+        got = f"got shape {list(values.shape)}"
+        raise TadropedgeError(f"the score {name!r} must return a tensor of shape [{graph.num_edges}], {got}")
     check_device(f"the score {name!r}", values, graph.device, "the graph")
-    values = values.detach().to(torch.float64)
-    wrong = values[~(torch.isfinite(values) & (values >= 0))]
-    if len(wrong):
-        raise TadropedgeError(f"the score {name!r} must be finite and at least 0, got {float(wrong[0]):g}")
-    return values
+    return check_scores(values, f"the score {name!r}")
 
 
-def settled(scores: Floats) -> Floats:
-    """The scores of a whole graph: NaN (components without modes) becomes the lowest score; near ties are made equal.
+def merge_ties(scores: Floats) -> Floats:
+    """Give scores that differ only by rounding one value, the least of them, so that ranks do not depend on noise.
 
-    Scores that differ by rounding alone get one value, so that ranks do not depend on noise.
+    >>> merge_ties(np.array([3.0, 1.0, 1.0 + 1e-12])).tolist()
+    [3.0, 1.0, 1.0]
     """
-    lowest = np.fmin.reduce(scores, initial=np.inf)
-    unknown = np.isnan(scores)
-    if unknown.any():
-        scores = np.where(unknown, lowest if np.isfinite(lowest) else 0.0, scores)
     order = np.argsort(scores)  # equal scores get equal values, whichever comes first
-    tied, first, step = np.empty_like(scores), 0, PIECE
-    while first < len(order):  # some groups of near ties at a time
-        ascending = scores[order[first : first + step]]
-        starts = np.concatenate(([True], np.diff(ascending) > SAME * ascending[1:]))
-        last = first + len(ascending) == len(order)
-        whole = len(ascending) if last else int(np.flatnonzero(starts)[-1])  # the last group may go on
-        if whole == 0:
-            step *= 2
-            continue
-        tied[order[first : first + whole]] = _even(ascending[:whole], starts[:whole])
-        first, step = first + whole, PIECE
-    return tied
-
-
-def _even(ascending: Floats, starts: Flags) -> Floats:
-    """Scores in order with one value for each narrow group; groups begin where ``starts`` is true."""
+    ascending = scores[order]
+    starts = np.ones(len(scores), dtype=bool)
+    starts[1:] = np.diff(ascending) > SAME * ascending[1:]
+    least, most = ascending[starts], ascending[np.roll(starts, -1)]  # a group ends where the next one starts
+    narrow = most - least <= LONGEST_TIE * SAME * most  # a long chain, each close to the next, is no tie
     group = np.cumsum(starts) - 1
-    least = ascending[starts]
-    most = ascending[np.append(starts[1:], True)]
-    narrow = most - least <= LONGEST_TIE * SAME * most  # a long chain of near neighbours is no tie
-    return np.where(narrow[group], least[group], ascending)
+    merged = np.empty_like(scores)
+    merged[order] = np.where(narrow[group], least[group], ascending)
+    return merged

@@ -1,18 +1,32 @@
-"""The low Laplacian spectrum of every component: solvers, the plan that chooses them, the ladder that checks them."""
+"""The low Laplacian spectrum of every component, and linear equations in Laplacians.
 
-from tadropedge.spectrum.clusters import cluster_counts, gap_window
-from tadropedge.spectrum.ladder import Subspaces, cluster_subspaces
-from tadropedge.spectrum.plan import LAPLACIANS, Explanation, Step, explain
+:mod:`~.plan` chooses solvers for each component, :mod:`~.solve` tries them until an answer passes its check,
+:mod:`~.given` takes eigenvectors from elsewhere, :mod:`~.linear` solves L x = b.
+"""
+
+from tadropedge.spectrum.blocks import DENSE_NODES, Block, blocks
+from tadropedge.spectrum.bridges import bridges
+from tadropedge.spectrum.given import check_modes, given_modes
+from tadropedge.spectrum.linear import laplacian_solver
+from tadropedge.spectrum.plan import Step, plan
+from tadropedge.spectrum.request import LAPLACIANS, ModeRequest, gap_window
+from tadropedge.spectrum.solve import Subspaces, execute
 from tadropedge.spectrum.solvers import SOLVERS
 
 __all__ = [
+    "DENSE_NODES",
     "LAPLACIANS",
     "SOLVERS",
-    "Explanation",
+    "Block",
+    "ModeRequest",
     "Step",
     "Subspaces",
-    "cluster_counts",
-    "cluster_subspaces",
-    "explain",
+    "blocks",
+    "bridges",
+    "check_modes",
+    "execute",
     "gap_window",
+    "given_modes",
+    "laplacian_solver",
+    "plan",
 ]

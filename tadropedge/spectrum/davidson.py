@@ -9,11 +9,10 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import Floats
-from tadropedge.sparse import multiply
-from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, largest_bound, with_null
-from tadropedge.spectrum.machine import few_threads
-from tadropedge.spectrum.multigrid import Multigrid, on_device
+from tadropedge.spectrum.blocks import Floats
+from tadropedge.spectrum.matrix import SparseMatrix
+from tadropedge.spectrum.multigrid import Multigrid
+from tadropedge.spectrum.target import EXACT, Eigenpairs, Target, few_threads, largest_bound, with_null
 
 GUARD = 3  # vectors beyond those that are wanted: the last one wanted converges like the first
 BLOCKS = 4  # the basis holds this many blocks, then shrinks to the last two
@@ -25,7 +24,7 @@ PIECE = 4_096  # entries of a vector that are multiplied at once: some tens of r
 PATIENCE = 60  # steps without progress after which rounding, or the graph, has won
 
 
-def davidson(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
+def davidson(L: sp.csr_matrix, null: Floats, k: int, target: Target = EXACT) -> Eigenpairs:
     """Rayleigh and Ritz in a growing basis, which M (L x − θ x), the preconditioned residuals, extend.
 
     M is the inverse diagonal at first. Where that turns out to be slow, as on all graphs with long whiskers or far-off
@@ -33,11 +32,11 @@ def davidson(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenp
     what conjugate gradients would remember. Only pairs that are not good enough yet cost products and cycles.
     """
     with few_threads(L.shape[0]):
-        return _iterate(L, null, k, aim)
+        return _iterate(L, null, k, target)
 
 
-def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
-    search = _Search(L, null, k, aim.device)
+def _iterate(L: sp.csr_matrix, null: Floats, k: int, target: Target) -> Eigenpairs:
+    search = _Search(L, null, k, target.device)
     norm = largest_bound(L)
     best, best_step, first = np.inf, 0, 1.0
     for step in range(MOST_STEPS):
@@ -45,7 +44,7 @@ def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
         sizes = torch.linalg.vector_norm(residual, dim=1).cpu().numpy()
         if not np.isfinite(sizes).all():
             raise RuntimeError("the iteration broke down")
-        ratio = sizes / aim.limits(np.concatenate(([0.0], values)), norm)[1:]
+        ratio = sizes / target.limits(np.concatenate(([0.0], values)), norm)[1:]
         worst = float(ratio.max())
         if worst <= 1:
             break
@@ -53,9 +52,9 @@ def _iterate(L: sp.csr_matrix, null: Floats, k: int, aim: Aim) -> Eigenpairs:
         largest = float(sizes[ratio > 1].max())
         first = largest if step == 0 else first
         gained, to_go = float(np.log(first / largest)), float(np.log(worst))
-        aim.report(gained / (gained + to_go))
+        target.report(gained / (gained + to_go))
         if step == TRIAL and to_go * TRIAL > MANY * gained:
-            search.precondition = Multigrid(L, null, aim.device)
+            search.precondition = Multigrid(L, null, target.device)
         if largest < best / 2:
             best, best_step = largest, step
         if step - best_step > PATIENCE:
@@ -74,17 +73,17 @@ class _Search:
 
     def __init__(self, L: sp.csr_matrix, null: Floats, k: int, device: torch.device) -> None:
         n, self.wanted, self.block = L.shape[0], k - 1, k - 1 + GUARD
-        self.places, self.entries = on_device(L, device)
+        self.L = SparseMatrix.of(L, device)
         inverse = 1 / torch.from_numpy(L.diagonal()).to(device)[:, None]
         self.precondition: Callable[[Tensor], Tensor] = lambda r: inverse * r
         room = min(n, BLOCKS * self.block + 2)
-        self.V = self.entries.new_empty(room, n)
-        self.W = self.entries.new_empty(room, n)
-        self.H = self.entries.new_zeros(room, room)
+        self.V = inverse.new_empty(room, n)
+        self.W = inverse.new_empty(room, n)
+        self.H = inverse.new_zeros(room, room)
         self.V[0], self.W[0] = torch.from_numpy(null).to(device), 0.0
         self.size = 1
         start = torch.randn(n, self.block, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        self.previous = self.Y = self.entries.new_zeros(1, 0)
+        self.previous = self.Y = inverse.new_zeros(1, 0)
         self.extend(start.to(device))
 
     def extract(self) -> tuple[Floats, Tensor]:
@@ -116,7 +115,7 @@ class _Search:
             if new > CLEAR:  # else once more removes what rounding left
                 break
         self.V[d:e], self.size = T, e
-        self.W[d:e] = multiply(self.places, self.entries, T.T.contiguous()).T
+        self.W[d:e] = (self.L @ T.T.contiguous()).T
         across = _inner(self.W[d:e], self.V[:e])
         self.H[d:e, :e], self.H[:d, d:e] = across, across[:, :d].T
 

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.blocks import Floats
-from tadropedge.sparse import Csr, multiply
+from tadropedge.operators.pattern import Csr
+from tadropedge.spectrum.blocks import Floats
+from tadropedge.spectrum.matrix import SparseMatrix
 
 COARSEST = 800  # nodes of the last level, which is solved densely
 SWEEPS = 3  # Chebyshev steps before and after the coarse correction
@@ -27,19 +28,21 @@ STRONG = 0.1  # of the heaviest edge
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Level:
-    """One graph: L x = degree · x − A x, the way down to the next one and back; ``factor`` on the last level."""
+    """One graph of n nodes: L x = degree · x − A x, with ``adjacency [n, n]`` and ``degree [n, 1]``.
 
-    places: Csr
-    values: Tensor
+    ``parent [n]`` is the aggregate of each node, its node on the next level, and ``down [m, n]`` sums over aggregates;
+    the last level has the Cholesky ``factor [n, n]`` instead.
+    """
+
+    adjacency: SparseMatrix
     degree: Tensor
-    ones: Tensor
-    down: Csr | None
+    down: SparseMatrix | None
     parent: Tensor | None
     factor: Tensor | None
 
     def residual(self, b: Tensor, x: Tensor) -> Tensor:
         """``b − L x``."""
-        return multiply(self.places, self.values, x).addcmul_(self.degree, x, value=-1).add_(b)
+        return (self.adjacency @ x).addcmul_(self.degree, x, value=-1).add_(b)
 
     def smooth(self, b: Tensor) -> Tensor:
         """A Chebyshev polynomial in D⁻¹ L, applied to b: about L⁻¹ b for everything that varies fast."""
@@ -101,15 +104,9 @@ class Multigrid:
         if level.down is None or level.parent is None:
             return torch.cholesky_solve(b, level.factor) if level.factor is not None else level.smooth(b)
         x = level.smooth(b)
-        coarse = multiply(level.down, level.ones, level.residual(b, x))
+        coarse = level.down @ level.residual(b, x)
         x += self._cycle(place + 1, coarse).index_select(0, level.parent)
         return x.add_(level.smooth(level.residual(b, x)))
-
-
-def on_device(L: sp.csr_matrix, device: torch.device | str) -> tuple[Csr, Tensor]:
-    """The places and the entries of a matrix, for products in float64."""
-    crow, col = (torch.from_numpy(part).to(device) for part in (L.indptr, L.indices))
-    return Csr(crow, col, L.shape[1]), torch.from_numpy(L.data).to(device)
 
 
 def aggregates(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, int]:
@@ -126,11 +123,13 @@ def aggregates(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor
     def widest(x: Tensor) -> Tensor:
         return torch.maximum(x, largest(x[col]))
 
+    # Luby: a candidate of the highest rank within two steps becomes a root, and all within two steps of it are out.
     candidate, root = rank.clone(), torch.zeros_like(rank)
     while bool(candidate.any()):
         chosen = ((candidate > 0) & (widest(widest(candidate)) == candidate)).to(rank.dtype)
         root |= chosen
         candidate = torch.where(widest(widest(chosen)) > 0, 0, candidate)
+    # Roots are numbered from 1; then whoever has a neighbour in an aggregate joins that of its heaviest edge.
     aggregate = torch.where(root > 0, root.cumsum(0, dtype=rank.dtype), 0)
     while not bool(aggregate.all()):
         there = aggregate[col]
@@ -170,36 +169,34 @@ def _merged(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, T
     key, order = torch.sort(row * n + col, stable=True)
     key, count = torch.unique_consecutive(key, return_counts=True)
     starts = torch.cat((count.new_zeros(1), count.cumsum(0)))
-    total = multiply(Csr(starts, order, len(order)), torch.ones_like(weight), weight[:, None])[:, 0]
+    total = (SparseMatrix(Csr(starts, order, len(order)), torch.ones_like(weight)) @ weight[:, None])[:, 0]
     return key // n, key % n, total
 
 
 def _level(row: Tensor, col: Tensor, weight: Tensor, n: int, parent: Tensor | None = None, count: int = 0) -> Level:
     """Put one graph into the form that cycles use: float32, int32."""
-    places = _csr(row, col, n, n)
-    degree = multiply(places, weight, weight.new_ones(n, 1))
+    places = _places(row, col, n, n)
+    degree = SparseMatrix(places, weight) @ weight.new_ones(n, 1)
     down = factor = None
     if parent is not None:
         order = torch.argsort(parent, stable=True)
-        down = _csr(parent[order], order, count, n)
+        down = SparseMatrix(_places(parent[order], order, count, n), torch.ones(n, device=weight.device))
     elif n <= COARSEST:
         L = torch.diag(degree[:, 0])
         L[row, col] -= weight
         shift = degree.max() / n if n > 1 else 1.0  # c J makes L definite and moves constants alone
         factor = torch.linalg.cholesky(L + shift).float()
     return Level(
-        places=places,
-        values=weight.float(),
+        adjacency=SparseMatrix(places, weight.float()),
         degree=degree.float(),
-        ones=torch.ones(n, device=weight.device),
         down=down,
         parent=parent,
         factor=factor,
     )
 
 
-def _csr(row: Tensor, col: Tensor, rows: int, cols: int) -> Csr:
-    """The places of entries that are sorted by row."""
+def _places(row: Tensor, col: Tensor, rows: int, cols: int) -> Csr:
+    """The places of entries that are sorted by row; in int32 where that is enough: products are faster."""
     index = torch.int32 if max(len(col), rows, cols) <= torch.iinfo(torch.int32).max else torch.int64
     crow = torch.zeros(rows + 1, dtype=torch.int64, device=row.device)
     crow[1:] = torch.bincount(row, minlength=rows).cumsum(0)

@@ -3,68 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from scipy.sparse.csgraph import breadth_first_order
 
-from tadropedge.blocks import DENSE_NODES, Block
-from tadropedge.checks import check_integer, check_positive, check_runs_on
-from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.graph import Graph, check_graph
-from tadropedge.spectrum.aim import CPU
-from tadropedge.spectrum.certified import SHORT_STEPS
-from tadropedge.spectrum.clusters import Clusters
+from tadropedge.spectrum.blocks import DENSE_NODES, Block
 from tadropedge.spectrum.davidson import BLOCKS, GUARD
-from tadropedge.spectrum.mpi.launch import tools
-from tadropedge.spectrum.mpi.solver import RANK_BLOCKS, RANK_BYTES, RANK_GUARD
-from tadropedge.spectrum.solvers import SOLVERS
+from tadropedge.spectrum.lanczos import SHORT_STEPS
+from tadropedge.spectrum.request import ModeRequest
+from tadropedge.spectrum.target import CPU
 from tadropedge.spectrum.twins import System
 
-LAPLACIANS = {"combinatorial": "D − A", "normalized": "I − D^-1/2 A D^-1/2"}
-DENSE_FALLBACK = 6_000  # nodes up to which the dense solver may end a ladder: 300 MB, about a minute
+DENSE_FALLBACK = 6_000  # nodes up to which the dense solver may come last: 300 MB, about a minute
 NARROW = 1_000  # a factorisation comes first where a separator of this many nodes cuts the graph
 WIDE = 4_000  # and is not tried unasked above this many: the last front alone is 128 MB and minutes of work
 DENSE_SHARE = 10  # iterative solvers are for k well below n
-MOST_RANKS = 100_000
-PEELING = 100  # rounds in which leaves are taken off: longer whiskers are counted this far
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wish(Clusters):
-    """What is wanted of every component, checked: see :func:`tadropedge.aggregate_resistance`.
-
-    ``ranks`` is no field: how many processes look for an answer does not decide it, so it is found again without them.
-
-    >>> Wish(q=2, solver="lanczos", ranks=2)
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: ranks=2 are processes of the solver 'slepc', got solver='lanczos'
-    """
-
-    laplacian: str = "combinatorial"
-    solver: str = "auto"
-    tolerance: float = 1e-8
-    ranks: InitVar[int | None] = None
-
-    def __post_init__(self, ranks: int | None) -> None:
-        lookup("laplacian", self.laplacian, LAPLACIANS)
-        lookup("solver", self.solver, {"auto": None, **SOLVERS})
-        super().__post_init__()
-        if ranks is not None:
-            ranks = check_integer("ranks", ranks, least=1, most=MOST_RANKS)
-            if self.solver != "slepc":
-                raise TadropedgeError(f"ranks={ranks} are processes of the solver 'slepc', got solver={self.solver!r}")
-        if self.solver == "slepc":
-            tools()  # or what to install, before any work
-        object.__setattr__(self, "ranks", ranks)
-        object.__setattr__(self, "tolerance", check_positive("tolerance", self.tolerance))
-
-    @property
-    def processes(self) -> int:
-        """Ranks to start."""
-        return self.__dict__["ranks"] or 1
 
 
 @dataclass(frozen=True)
@@ -106,9 +62,9 @@ class Survey:
         """The solvers to try for k pairs, in order, and why these. A solver asked for by name is the only one.
 
         >>> Survey(160_000, 240_000, 200).choice()[0], Survey(300_000, 1_000_000, 50_000).choice()[0]
-        (('shift-invert', 'davidson', 'lanczos'), ('davidson', 'lanczos'))
+        (('shift-invert', 'davidson'), ('davidson',))
         >>> Survey(300_000, 1_000_000, 50_000, even=True).choice()[0]
-        ('short-lanczos', 'davidson', 'lanczos')
+        ('short-lanczos', 'davidson')
         >>> Survey(1_000, 3_000, 300).choice(k=100)
         (('dense',), '100 of 1,000 pairs are wanted, which the dense solver finds best')
         """
@@ -118,14 +74,14 @@ class Survey:
             return (solver,), f"{solver} was asked for"
         if self.nodes <= DENSE_NODES:
             return ("dense",), f"up to {DENSE_NODES} nodes are solved densely"
-        names = ["davidson", "lanczos"]
+        names = ["davidson"]
         why = f"about {self.separator:,} of {self.nodes:,} nodes separate it, so a factorisation "
         if self.separator <= NARROW:
             names.insert(0, "shift-invert")
             why += "stays sparse"
         else:
             if self.separator <= WIDE:
-                names.insert(1, "shift-invert")
+                names.append("shift-invert")
             if self.even and torch.device(device).type == "cpu":  # a GPU is faster by blocks
                 names.insert(0, "short-lanczos")
             why += "would fill up and multigrid comes first" + (", unless a few products do" if self.even else "")
@@ -137,36 +93,27 @@ class Survey:
         """Whether k pairs are too large a share of all for an iterative solver."""
         return self.nodes <= DENSE_SHARE * k
 
-    @property
-    def matrix(self) -> int:
-        """The bytes of the Laplacian, which is there before a solver begins."""
-        return 12 * (2 * self.edges + self.nodes)
-
     def memory(self, name: str, k: int) -> int:
-        """About how many bytes a solver needs at its peak for k pairs."""
+        """About how many bytes a solver takes beside the Laplacian, at its peak, for k pairs."""
         n, entries = self.nodes, 2 * self.edges + self.nodes
-        matrix, vectors = self.matrix, 8 * n * max(2 * k + 1, 20)
+        matrix = 12 * entries
         if name == "dense":
             return 3 * 8 * n * n
         if name == "shift-invert":
             return 2 * matrix + 2 * 12 * self.fill + 8 * n * (5 * k + 40)  # vectors of all Lanczos steps
         if name == "short-lanczos":
-            return matrix + 8 * n * (SHORT_STEPS + k)
-        if name == "slepc":  # all ranks together; each also loads its libraries
-            return matrix + 8 * n * RANK_BLOCKS * (k + RANK_GUARD) + RANK_BYTES * entries
-        if name == "davidson":
-            basis = 8 * n * (BLOCKS + 1) * (k + GUARD)
-            return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak
-        return matrix + 3 * vectors
+            return 8 * n * (SHORT_STEPS + k)
+        basis = 8 * n * (BLOCKS + 1) * (k + GUARD)  # of "davidson", or of a solver that the user has added
+        return matrix + 2 * basis + 80 * entries  # sorting the edges for the first coarse graph is the peak
 
 
 def _widest_layer(L: sp.csr_matrix) -> int:
     """The most nodes at one distance from a node at the rim, where layers are thinnest."""
     far = int(breadth_first_order(L, 0, return_predecessors=False)[-1])
     order, parent = breadth_first_order(L, far)
-    place = np.empty(L.shape[0], dtype=np.int64)
-    place[order] = np.arange(len(order))
-    above = place[np.maximum(parent[order], 0)]  # the parent's place: parents come in order
+    position = np.empty(L.shape[0], dtype=np.int64)
+    position[order] = np.arange(len(order))
+    above = position[np.maximum(parent[order], 0)]  # the parent's position: parents come in order
     widest, begin, end = 1, 0, 1
     while end < len(order):
         begin, end = end, int(np.searchsorted(above[1:], end) + 1)
@@ -174,137 +121,53 @@ def _widest_layer(L: sp.csr_matrix) -> int:
     return widest
 
 
-def whiskers(L: sp.csr_matrix) -> int:
-    """How many nodes go when leaves are taken off again and again: trees that hang off the core, or a whole tree.
-
-    >>> tailed = sp.csr_matrix([[2.0, -1, -1, 0], [-1, 2, -1, 0], [-1, -1, 3, -1], [0, 0, -1, 1]])
-    >>> whiskers(tailed)
-    1
-    """
-    if L.nnz == 3 * L.shape[0] - 2:
-        return int(L.shape[0])
-    degrees = np.diff(L.indptr) - 1
-    gone = np.zeros(L.shape[0], dtype=bool)
-    front = np.flatnonzero(degrees == 1)
-    for _ in range(PEELING):
-        if not len(front):
-            break
-        gone[front] = True
-        touched = L[front].indices
-        touched = touched[~gone[touched]]
-        np.subtract.at(degrees, touched, 1)
-        front = np.unique(touched[degrees[touched] == 1])
-    return int(gone.sum())
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to do: a batch of small components (``system=None``), or one large component with its own ladder.
+    """One thing to do: a batch of small components (``system=None``), or one large component with its own solvers.
 
-    ``rungs`` are the solvers in the order in which they are tried, ``reason`` says why in one sentence, and ``survey``
-    is what was seen of the component, with its twins merged.
+    ``solvers`` come in the order in which they are tried, ``reason`` says why in one sentence, and ``survey`` is what
+    was seen of the component, with its twins merged.
     """
 
     block: Block
-    wish: Wish
+    request: ModeRequest
     survey: Survey
-    rungs: tuple[str, ...]
+    solvers: tuple[str, ...]
     reason: str
     system: System | None = None
-    runs_on: torch.device = CPU
-
-    def __repr__(self) -> str:
-        return f"Explanation({', '.join(f'{name}={getattr(self, name)!r}' for name in FACTS)})"
-
-    @property
-    def nodes(self) -> int:
-        """Nodes of each component."""
-        return self.block.size
-
-    @property
-    def edges(self) -> int:
-        """Edges of each component, on average."""
-        return len(self.block.edges) // self.count
-
-    @property
-    def count(self) -> int:
-        """The number of components."""
-        return self.block.count
-
-    @property
-    def leaves(self) -> int:
-        """Nodes of degree one in each component, on average."""
-        ends = np.tile(self.block.member * self.block.size, 2) + np.concatenate((self.block.low, self.block.high))
-        return int((np.bincount(ends, minlength=self.block.nodes.size) == 1).sum()) // self.count
-
-    @property
-    def whiskers(self) -> int:
-        """Nodes of trees that hang off the core; 0 in a batch, which need not know."""
-        return 0 if self.system is None else whiskers(self.block.sparse_laplacian(self.wish.laplacian))
-
-    @property
-    def twins(self) -> int:
-        """Nodes that are merged with others that have the same neighbours."""
-        return 0 if self.system is None else self.system.twins.merged
+    device: torch.device = CPU
 
     @property
     def pairs(self) -> int:
         """Eigenpairs to begin with."""
-        return min(self.survey.nodes, self.wish.pairs_needed)
-
-    @property
-    def memory(self) -> int:
-        """About how many bytes the first rung needs at its peak."""
-        return self.count * self.survey.memory(self.rungs[0], self.pairs)
-
-    @property
-    def device(self) -> str:
-        """Where the first rung runs."""
-        return str(self.runs_on) if self.rungs[0] == "davidson" else "cpu"
+        return min(self.survey.nodes, self.request.pairs_needed)
 
 
-FACTS = ("nodes", "edges", "count", "leaves", "whiskers", "twins", "rungs", "reason", "memory", "device")
-Explanation = Step  # its name in version 0.1
+def plan(parts: Iterable[Block], request: ModeRequest, device: torch.device = CPU) -> Iterator[Step]:
+    """The steps that find the lowest modes of every component; each is made when its turn comes.
 
-
-def plan(parts: Iterable[Block], wish: Wish, device: torch.device = CPU) -> Iterator[Step]:
-    """The steps that find the lowest modes of every component; each is made when its turn comes."""
+    >>> from tadropedge.graph import Graph
+    >>> graph, request = Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 1]]), ModeRequest(q=2)
+    >>> [(step.block.nodes.tolist(), step.solvers) for step in plan(request.parts(graph), request)]
+    [([[0, 1, 2, 3]], ('dense',))]
+    """
     for block in parts:
-        tiny = block.size <= DENSE_SHARE * wish.pairs_needed  # no work for an iterative solver
-        if block.size <= DENSE_NODES and (tiny or wish.solver in ("auto", "dense")):
+        tiny = block.size <= DENSE_SHARE * request.pairs_needed  # no work for an iterative solver
+        if block.size <= DENSE_NODES and (tiny or request.solver in ("auto", "dense")):
             survey = Survey(block.size, len(block.edges) // block.count, separator=0)
             reason = f"up to {DENSE_NODES} nodes are solved as dense batches"
-            yield Step(block=block, wish=wish, survey=survey, rungs=("dense",), reason=reason)
+            yield Step(block=block, request=request, survey=survey, solvers=("dense",), reason=reason)
         else:
-            yield from (_alone(block.one(member), wish, device) for member in range(block.count))
+            yield from (_alone(block.one(member), request, device) for member in range(block.count))
 
 
-def _alone(block: Block, wish: Wish, device: torch.device) -> Step:
-    """A component with its own ladder."""
-    system = System.of(block, wish.laplacian)
+def _alone(block: Block, request: ModeRequest, device: torch.device) -> Step:
+    """A component with its own solvers."""
+    system = System.of(block, request.laplacian)
     survey = Survey.of(system.L)
-    rungs, reason = survey.choice(wish.solver, min(survey.nodes, wish.pairs_needed), device)
+    solvers, reason = survey.choice(request.solver, min(survey.nodes, request.pairs_needed), device)
     if system.twins.merged:
         reason = f"{system.twins.merged:,} twins are merged; {reason}"
-    return Step(block=block, wish=wish, survey=survey, rungs=rungs, reason=reason, system=system, runs_on=device)
-
-
-def explain(
-    graph: Graph,
-    q: int | None = None,
-    *,
-    desired_clusters: int | None = None,
-    laplacian: str = "combinatorial",
-    solver: str = "auto",
-    ranks: int | None = None,
-    device: torch.device | str | None = None,
-) -> list[Step]:
-    """The plan that :func:`tadropedge.aggregate_resistance` follows for these settings; nothing is solved.
-
-    >>> graph = Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 1]])
-    >>> [(step.nodes, step.count, step.rungs) for step in explain(graph, q=2)]
-    [(4, 1, ('dense',))]
-    """
-    wish = Wish(q=q, desired_clusters=desired_clusters, laplacian=laplacian, solver=solver, ranks=ranks)
-    where = check_runs_on(device, check_graph(graph).device)
-    return list(plan(wish.parts(graph), wish, where))
+    return Step(
+        block=block, request=request, survey=survey, solvers=solvers, reason=reason, system=system, device=device
+    )

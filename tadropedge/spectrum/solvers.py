@@ -1,47 +1,39 @@
 """The solvers by name: each finds the k lowest eigenpairs of the Laplacian of one connected component.
 
-A solver is a function ``(L, null, k, aim) -> (values [k], vectors [n, k])``, where ``L`` is the sparse Laplacian,
-``null [n]`` its known unit null vector and ``aim`` says where to run and how good is good enough. A solver may raise,
-and may return poor vectors: the ladder checks them. All starting vectors are fixed, so that the same graph gives the
+A solver is a function ``(L, null, k, target) -> (values [k], vectors [n, k])``, where ``L`` is the sparse Laplacian,
+``null [n]`` its known unit null vector and ``target`` says where to run and how good is good enough. A solver may
+raise, and may return poor vectors: they are checked. All starting vectors are fixed, so that the same graph gives the
 same scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 import torch
-from scipy.sparse.linalg import LinearOperator, eigsh, splu
+from scipy.sparse.linalg import splu
 from torch import Tensor
 
-from tadropedge.blocks import Floats
-from tadropedge.sparse import hush_beta_warning
-from tadropedge.spectrum.aim import EXACT, Aim, Eigenpairs, Solver, largest_bound, with_null
-from tadropedge.spectrum.certified import Flipped, Inverse, lowest
+from tadropedge.operators.product import as_torch
+from tadropedge.spectrum.blocks import Floats
 from tadropedge.spectrum.davidson import davidson
-from tadropedge.spectrum.machine import few_threads
-from tadropedge.spectrum.mpi.solver import slepc
+from tadropedge.spectrum.lanczos import Flipped, Inverse, lowest
+from tadropedge.spectrum.matrix import SparseMatrix
+from tadropedge.spectrum.target import EXACT, Eigenpairs, Solver, Target, few_threads, largest_bound, with_null
 
 TOO_FAR = 2  # shift-invert aims at half the residual that the check allows
-TO_ROUNDING = 0.0  # ARPACK's tolerance, relative to each value
-PROBE_TOLERANCE = 1e-2  # a missed eigenvalue shows itself long before it has converged
-SHORT = 8  # vectors that a probe keeps
-MISSED = 1e-7
-MOST_MISSED = 64
-SEEDED = "rng" in signature(eigsh).parameters  # since SciPy 1.17: what follows an invariant subspace
 
 
-def dense(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
+def dense(L: sp.csr_matrix, null: Floats, k: int, target: Target = EXACT) -> Eigenpairs:
     """LAPACK on the full matrix: the reference, O(n³) time and O(n²) memory."""
     values, vectors = scipy.linalg.eigh(L.toarray(), subset_by_index=(0, k - 1))
     return values, vectors
 
 
-def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
+def shift_invert(L: sp.csr_matrix, null: Floats, k: int, target: Target = EXACT) -> Eigenpairs:
     """Lanczos on L⁺, through one sparse factorisation of L with its hub removed.
 
     The null vector is known, so no shift is needed: with one node grounded the rest of L is positive
@@ -50,9 +42,9 @@ def shift_invert(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Ei
     """
     inverse = grounded_inverse(L, null)
     with few_threads(L.shape[0]):
-        values, vectors = lowest(Inverse(L, lambda b: torch.from_numpy(inverse(b.numpy()))), null, k, aim)
+        values, vectors = lowest(Inverse(L, lambda b: torch.from_numpy(inverse(b.numpy()))), null, k, target)
     residual = np.linalg.norm(L @ vectors - vectors * values, axis=0)
-    if (residual[1:] > TOO_FAR * aim.limits(values, largest_bound(L))[1:]).any():
+    if (residual[1:] > TOO_FAR * target.limits(values, largest_bound(L))[1:]).any():
         return _polished(L, inverse, null, vectors[:, 1:])
     return values, vectors
 
@@ -106,91 +98,30 @@ def _grounded(L: sp.csr_matrix, hub: int) -> sp.csc_matrix:
     return sp.csc_matrix((data, L.indices[inside], indptr), shape=L.shape)  # L is symmetric: rows are columns
 
 
-def short_lanczos(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
+def short_lanczos(L: sp.csr_matrix, null: Floats, k: int, target: Target = EXACT) -> Eigenpairs:
     """Lanczos on c I − L without restarts; gives up early where the low eigenvalues turn out to lie close together.
 
     Where the degrees are all alike, as in a normalised Laplacian, and a random walk mixes fast, the low eigenvalues are
     well apart from the others, and some tens of products find them: nothing else is as cheap.
     """
-    top = largest_bound(L)
-    hush_beta_warning()
-    crow, col, entries = (torch.from_numpy(part) for part in (L.indptr, L.indices, L.data))
-    matrix = torch.sparse_csr_tensor(crow, col, entries, L.shape, check_invariants=False)
+    with few_threads(L.shape[0]):
+        return lowest(flipped(L), null, k, target)
 
-    def flipped(x: Tensor) -> Tensor:
+
+def flipped(L: sp.csr_matrix) -> Flipped:
+    """``c I − L`` with c ≥ ‖L‖, through products with L alone."""
+    top, entries = largest_bound(L), SparseMatrix.of(L)
+    matrix = as_torch(entries.csr, entries.values)
+
+    def apply(x: Tensor) -> Tensor:
         return torch.addmv(x, matrix, x, beta=top, alpha=-1)
 
-    with few_threads(L.shape[0]):
-        return lowest(Flipped(L, flipped, top), null, k, aim)
-
-
-def lanczos(L: sp.csr_matrix, null: Floats, k: int, aim: Aim = EXACT) -> Eigenpairs:
-    """Lanczos on c I − L by ARPACK: products with L alone; fast when the low eigenvalues are well separated.
-
-    Lanczos started from one vector sees one vector of each eigenspace and finds further copies by rounding only. So the
-    found vectors are projected out and the rest is probed: an eigenvalue that should have been among the first is
-    added, until there is none.
-    """
-    n, wanted, top = L.shape[0], k - 1, largest_bound(L)
-
-    def flipped(x: Floats) -> Floats:
-        x = x.ravel()
-        x = x - null * (null @ x)
-        return top * x - L @ x  # type: ignore[no-any-return]
-
-    if wanted == 0:
-        return with_null(np.empty(0), np.empty((n, 0)), null)
-    operator = LinearOperator((n, n), matvec=flipped, dtype=np.float64)
-    raised, vectors = _largest(operator, null, wanted, TO_ROUNDING, seed=0)
-    for attempt in range(MOST_MISSED):
-        if wanted + vectors.shape[1] >= n - 1:
-            break
-        rest, last = _without(operator, vectors), float(raised[wanted - 1])
-        matters = abs(top - last)  # differences count by the size of the eigenvalue of L
-        missed = _largest(rest, null, 1, PROBE_TOLERANCE * matters / last, seed=attempt + 1)[0]
-        if missed[0] <= last + MISSED * matters:
-            break
-        vector = _largest(rest, null, 1, TO_ROUNDING, seed=attempt + 1)[1]
-        basis = np.linalg.qr(np.column_stack((vectors, vector)))[0]
-        image = np.column_stack([operator.matvec(column) for column in basis.T])
-        raised, turn = _descending(*np.linalg.eigh(basis.T @ image))
-        vectors = basis @ turn
-    else:
-        raise RuntimeError(f"an eigenvalue is repeated more than {MOST_MISSED} times")
-    return with_null(top - raised[:wanted], vectors[:, :wanted], null)
-
-
-def _largest(operator: LinearOperator, null: Floats, k: int, tolerance: float, seed: int) -> Eigenpairs:
-    """The k largest eigenpairs that one run of ARPACK finds, in decreasing order."""
-    n = operator.shape[0]
-    start = np.random.default_rng(seed).standard_normal(n)
-    start -= null * (null @ start)
-    steps = min(n, max(2 * k + 1, SHORT if tolerance >= PROBE_TOLERANCE / 2 else 20))
-    fixed = {"rng": np.random.default_rng(seed)} if SEEDED else {}
-    return _descending(*eigsh(operator, k=k, which="LA", v0=start, tol=tolerance, ncv=steps, maxiter=3000, **fixed))
-
-
-def _descending(values: Floats, vectors: Floats) -> Eigenpairs:
-    order = np.argsort(values)[::-1]
-    return values[order], vectors[:, order]
-
-
-def _without(operator: LinearOperator, vectors: Floats) -> LinearOperator:
-    """The operator on the complement of ``vectors``."""
-
-    def apply(x: Floats) -> Floats:
-        x = x.ravel()
-        y = operator.matvec(x - vectors @ (vectors.T @ x))
-        return y - vectors @ (vectors.T @ y)  # type: ignore[no-any-return]
-
-    return LinearOperator(operator.shape, matvec=apply, dtype=np.float64)
+    return Flipped(L, apply, top)
 
 
 SOLVERS: dict[str, Solver] = {
     "dense": dense,
     "shift-invert": shift_invert,
     "davidson": davidson,
-    "lanczos": lanczos,
     "short-lanczos": short_lanczos,
-    "slepc": slepc,
 }

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order
 
-from tadropedge.blocks import Block, Floats, Integers
+from tadropedge.spectrum.blocks import Block, Floats, Integers
 
-Words = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint64]
 
 WORTH_ORDER = 20_000  # nodes from which on their order counts: those of a block of vectors no longer fit into a cache
 AT_ONCE = 1_000_000  # entries that are looked at together
@@ -28,12 +28,12 @@ AT_ONCE = 1_000_000  # entries that are looked at together
 
 @dataclass(frozen=True)
 class Twins:
-    """The merged node of each node ``place [n]`` and, for each merged node, how many it stands for ``copies [m]``.
+    """The merged node of each node ``group [n]`` and, for each merged node, how many it stands for ``copies [m]``.
 
     ``values [m]`` is the eigenvalue of the differences inside each merged node.
     """
 
-    place: Integers
+    group: Integers
     copies: Integers
     values: Floats
 
@@ -41,60 +41,61 @@ class Twins:
     def of(cls, L: sp.csr_matrix) -> Twins:
         """Find the twins of a component.
 
-        Rows are compared by sums of random 64-bit words, so two different ones are equal with a chance of 2⁻⁶⁴.
+        Rows are compared by sums of random 64-bit numbers, so two different ones are equal with a chance of 2⁻⁶⁴.
 
         >>> star = sp.csr_matrix([[3.0, -1, -1, -1], [-1, 1, 0, 0], [-1, 0, 1, 0], [-1, 0, 0, 1]])
         >>> twins = Twins.of(star)
-        >>> twins.place.tolist(), twins.copies.tolist(), twins.values.tolist()
+        >>> twins.group.tolist(), twins.copies.tolist(), twins.values.tolist()
         ([0, 1, 1, 1], [1, 3], [3.0, 1.0])
         >>> Twins.of(sp.csr_matrix([[2.0, -1, -1], [-1, 2, -1], [-1, -1, 2]])).values.tolist()
         [3.0]
         """
         n, diagonal = L.shape[0], L.diagonal()
         name = np.random.default_rng(0).integers(0, 2**64, size=n, dtype=np.uint64)
-        seen = _words(diagonal)  # all that a node sees of its neighbours
+        seen = _hashes(diagonal)  # all that a node sees of its neighbours
         for rows, row, col, data in _edges(L):
-            seen[rows] += _row_sums(name[col] * _words(data), row - rows.start, rows.stop - rows.start)
+            seen[rows] += _row_sums(name[col] * _hashes(data), row - rows.start, rows.stop - rows.start)
         leader, values = _first(seen), diagonal.copy()
         for _, row, col, data in _edges(L):
-            # The row of one neighbour has the other in it: put itself there too, and twins see the same.
-            same = np.flatnonzero((row < col) & (seen[row] - seen[col] == (name[col] - name[row]) * _words(data)))
+            # Twins that are neighbours see each other, but not themselves: u sees v where v sees u, and by just that
+            # their sums differ.
+            same = np.flatnonzero((row < col) & (seen[row] - seen[col] == (name[col] - name[row]) * _hashes(data)))
             np.minimum.at(leader, col[same], row[same])  # they are all neighbours: each meets the first of its set
             values[row[same]] = diagonal[row[same]] - data[same]
-        lead, place, copies = np.unique(leader, return_inverse=True, return_counts=True)
-        return cls(place, copies, values[lead])
+        lead, group, copies = np.unique(leader, return_inverse=True, return_counts=True)
+        return cls(group, copies, values[lead])
 
     @property
     def merged(self) -> int:
         """How many nodes are saved."""
-        return len(self.place) - len(self.copies)
+        return len(self.group) - len(self.copies)
 
     @property
     def plain(self) -> bool:
         """Whether every node stands for itself, in the order of the nodes."""
-        return self.merged == 0 and bool((self.place == np.arange(len(self.place))).all())
+        return self.merged == 0 and bool((self.group == np.arange(len(self.group))).all())
 
     def numbered(self, order: Integers) -> Twins:
         """The same with the merged nodes in this order ``[m]``."""
         number = np.empty_like(order, dtype=np.int64)
         number[order] = np.arange(len(order))
-        return Twins(number[self.place], self.copies[order], self.values[order])
+        return Twins(number[self.group], self.copies[order], self.values[order])
 
     def spread(self) -> sp.csr_matrix:
         """S ``[n, m]``."""
-        n, m = len(self.place), len(self.copies)
-        return sp.csr_matrix((self.copies[self.place] ** -0.5, self.place, np.arange(n + 1)), shape=(n, m))
+        n, m = len(self.group), len(self.copies)
+        return sp.csr_matrix((self.copies[self.group] ** -0.5, self.group, np.arange(n + 1)), shape=(n, m))
 
     def quotient(self, L: sp.csr_matrix) -> sp.csr_matrix:
         """Sᵀ L S. Rows of twins are alike, so that one of each set stands for all: entries are L_uv √(t_u t_v)."""
-        lead = np.unique(self.place, return_index=True)[1]
+        lead = np.unique(self.group, return_index=True)[1]
         rows = L[lead]
         root = np.sqrt(self.copies)
-        place = self.place[rows.indices]
+        group = self.group[rows.indices]
         row = np.repeat(np.arange(len(lead)), np.diff(rows.indptr))
         # A row has t equal entries for each set that it sees: their sum is the entry of Sᵀ L S times √(t_u / t_v).
-        data = rows.data * (root[row] / root[place])
-        small = sp.csr_matrix((data, place, rows.indptr), shape=(len(lead), len(lead)))
+        data = rows.data * (root[row] / root[group])
+        small = sp.csr_matrix((data, group, rows.indptr), shape=(len(lead), len(lead)))
         small.sum_duplicates()
         return small
 
@@ -116,7 +117,7 @@ class Twins:
         Between two twins of such a set P_ij is −1 / t, so that (e_i − e_j)ᵀ P (e_i − e_j) = 2.
         """
         share: Floats = np.where((self.copies > 1) & (self.values <= largest), 1 - 1 / self.copies, 0.0)
-        return share[self.place]
+        return share[self.group]
 
 
 def _edges(L: sp.csr_matrix) -> Iterator[tuple[slice, Integers, Integers, Floats]]:
@@ -131,24 +132,24 @@ def _edges(L: sp.csr_matrix) -> Iterator[tuple[slice, Integers, Integers, Floats
         first = last
 
 
-def _words(x: Floats) -> Words:
-    """Floats as well mixed odd words: equal where the numbers are."""
-    word = x.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed: Words = (word ^ (word >> np.uint64(29))) | np.uint64(1)
+def _hashes(x: Floats) -> Hashes:
+    """Floats as well mixed odd 64-bit numbers: equal where the numbers are."""
+    number = x.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed: Hashes = (number ^ (number >> np.uint64(29))) | np.uint64(1)
     return mixed
 
 
-def _row_sums(words: Words, row: npt.NDArray[np.integer], n: int) -> Words:
-    """The sum of the words of each row, modulo 2⁶⁴; rows come in order."""
-    total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)))
+def _row_sums(hashes: Hashes, row: npt.NDArray[np.integer], n: int) -> Hashes:
+    """The sum of the hashes of each row, modulo 2⁶⁴; rows come in order."""
+    total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)))
     ends = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=n))))
     return total[ends[1:]] - total[ends[:-1]]
 
 
-def _first(words: Words) -> Integers:
-    """For each word the first place where it stands."""
-    _, first, place = np.unique(words, return_index=True, return_inverse=True)
-    return first[place]
+def _first(hashes: Hashes) -> Integers:
+    """For each hash the first place where it stands."""
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    return first[number]
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,15 @@ class System:
     @classmethod
     def of(cls, block: Block, laplacian: str) -> System:
         """The system of a block of one component."""
-        L = block.sparse_laplacian(laplacian)
-        null = np.sqrt(block.degrees()[0]) if laplacian == "normalized" else np.ones(block.size)
-        null /= np.linalg.norm(null)
-        return cls.merged(L, null)
+        whole = cls.unmerged(block, laplacian)
+        return cls.merged(whole.L, whole.null)
+
+    @classmethod
+    def unmerged(cls, block: Block, laplacian: str) -> System:
+        """The same with twins apart, in the order of the nodes."""
+        L, n = block.sparse_laplacian(laplacian), block.size
+        null = np.sqrt(block.degrees()[0]) if laplacian == "normalized" else np.ones(n)
+        return cls(L, null / np.linalg.norm(null), Twins(np.arange(n), np.ones(n, dtype=np.int64), L.diagonal()))
 
     @classmethod
     def merged(cls, L: sp.csr_matrix, null: Floats) -> System:

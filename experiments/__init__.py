@@ -1,0 +1,1 @@
+"""Experiments over the public names of the package: the paper, the map, and measurements of our own."""

@@ -1,0 +1,23 @@
+"""``python -m experiments.paper ITEM… [--preset quick|paper] [--out FOLDER]``."""
+
+from pathlib import Path
+
+from experiments.frame import main
+from experiments.paper import (  # noqa: F401
+    augmentation,
+    clusters,
+    data,
+    edge_errors,
+    fixed,
+    proposition1,
+    smoothing,
+    table1,
+    table2,
+    table3,
+    theorem1,
+    variance,
+    weights,
+)
+
+if __name__ == "__main__":
+    main(Path(__file__).with_name("claims.toml"))

@@ -1,0 +1,179 @@
+"""The end of a layer in few passes over memory: bias, batch norm, ReLU and dropout, and their gradients.
+
+A signal of 100 trials on PubMed is a gigabyte, and one operation after the other would read and write it a dozen times.
+Sums over nodes are made block by block and joined by torch: no atomics, so the same input gives the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from tadropedge._old.kernels.dropout import tossed
+
+TILE = 4096  # entries of a program
+
+
+class Coins(NamedTuple):
+    """What dropout draws from: each ``[T, 1]`` or ``[T, 1, 1]``."""
+
+    multiplier: Tensor
+    offset: Tensor
+    limit: Tensor
+    scale: Tensor
+
+
+class Norm(NamedTuple):
+    """Batch norm: mean and inverse deviation of ``h + bias``, ``[T, 1, F]``; gain and shift ``[T, F]``."""
+
+    mean: Tensor
+    inverse: Tensor
+    gain: Tensor
+    shift: Tensor
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _finish(  # type: ignore[no-untyped-def]
+    h, out, bias, mean, inverse, gain, shift, multiplier, offset, limit, scale, rows, features,
+    NORM: tl.constexpr, RELU: tl.constexpr, DROP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One tile of one trial."""
+    trial = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, BLOCK)
+    inside = (row < rows)[:, None] & (column < features)[None, :]
+    place = row[:, None] * features + column[None, :]
+    own, there = trial * features + column, column < features
+    value = tl.load(h + trial * rows * features + place, mask=inside, other=0.0)
+    value += tl.load(bias + own, mask=there, other=0.0)[None, :]
+    if NORM:
+        value -= tl.load(mean + own, mask=there, other=0.0)[None, :]
+        value *= tl.load(inverse + own, mask=there, other=0.0)[None, :]
+        value = value * tl.load(gain + own, mask=there, other=0.0)[None, :]
+        value += tl.load(shift + own, mask=there, other=0.0)[None, :]
+    if RELU:
+        value = tl.where(value > 0, value, value * 0.0)  # NaN stays NaN: a trial that diverged must show it
+    if DROP:
+        kept = tossed(place, trial, multiplier, offset) < tl.load(limit + trial)
+        value = tl.where(kept, value * tl.load(scale + trial), 0.0)
+    tl.store(out + trial * rows * features + place, value, mask=inside)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _moments(h, bias, means, squares, rows, features, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Mean and sum of squared deviations of the columns of ``h + bias`` in one block of rows."""
+    trial = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, BLOCK)
+    there = column < features
+    inside = (row < rows)[:, None] & there[None, :]
+    value = tl.load(h + trial * rows * features + row[:, None] * features + column[None, :], mask=inside, other=0.0)
+    value += tl.load(bias + trial * features + column, mask=there, other=0.0)[None, :]
+    count = tl.minimum(ROWS, rows - tl.program_id(0) * ROWS)
+    mean = tl.sum(tl.where(inside, value, 0.0), axis=0) / count
+    deviation = tl.where(inside, value - mean[None, :], 0.0)
+    target = (trial * tl.num_programs(0) + tl.program_id(0)) * features + column
+    tl.store(means + target, mean, mask=there)
+    tl.store(squares + target, tl.sum(deviation * deviation, axis=0), mask=there)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _slopes(  # type: ignore[no-untyped-def]
+    g, out, h, dh, bias, mean, inverse, gain, scale, total, product, sums, products, rows, features,
+    NORM: tl.constexpr, RELU: tl.constexpr, DROP: tl.constexpr, WRITE: tl.constexpr, SUM: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients through dropout, ReLU and batch norm of one tile: their sums over the tile's rows, and ``dh``."""
+    trial = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, BLOCK)
+    there = column < features
+    inside = (row < rows)[:, None] & there[None, :]
+    place = trial * rows * features + row[:, None] * features + column[None, :]
+    own = trial * features + column
+    slope = tl.load(g + place, mask=inside, other=0.0)
+    if RELU:
+        result = tl.load(out + place, mask=inside, other=0.0)
+        if DROP:
+            slope *= tl.load(scale + trial)
+        slope = tl.where(result > 0, slope, result * 0.0)  # NaN stays NaN here too
+    target = (trial * tl.num_programs(0) + tl.program_id(0)) * features + column
+    if NORM:
+        value = tl.load(h + place, mask=inside, other=0.0) + tl.load(bias + own, mask=there, other=0.0)[None, :]
+        deviation = tl.load(inverse + own, mask=there, other=0.0)
+        value = (value - tl.load(mean + own, mask=there, other=0.0)[None, :]) * deviation[None, :]
+        if SUM:
+            tl.store(products + target, tl.sum(tl.where(inside, slope * value, 0.0), axis=0), mask=there)
+        if WRITE:
+            slope_mean = tl.load(total + own, mask=there, other=0.0) / rows
+            product_mean = tl.load(product + own, mask=there, other=0.0) / rows
+            factor = deviation * tl.load(gain + own, mask=there, other=0.0)
+            slope = (slope - slope_mean[None, :] - value * product_mean[None, :]) * factor[None, :]
+    if SUM:
+        tl.store(sums + target, tl.sum(tl.where(inside, slope, 0.0), axis=0), mask=there)
+    if WRITE:
+        tl.store(dh + place, slope, mask=inside)
+
+
+def _tiles(h: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
+    """The grid and the shape of a tile: whole rows of features, as many as fit."""
+    block = triton.next_power_of_2(h.shape[2])
+    rows = max(1, TILE // block)
+    return (triton.cdiv(h.shape[1], rows), h.shape[0]), {"ROWS": rows, "BLOCK": block}
+
+
+def finish(h: Tensor, bias: Tensor, norm: Norm | None, activate: bool, coins: Coins | None) -> Tensor:
+    """Bias, batch norm, ReLU and dropout of contiguous ``h [T, N, F]``: one read and one write."""
+    out = torch.empty_like(h)
+    grid, tile = _tiles(h)
+    _finish[grid](
+        h, out, bias, *(norm or (bias,) * 4), *(coins or (bias,) * 4), h.shape[1], h.shape[2],
+        NORM=norm is not None, RELU=activate, DROP=coins is not None, **tile,
+    )  # fmt: skip
+    return out
+
+
+def batch_statistics(h: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of ``h + bias`` over the nodes, each ``[T, 1, F]``: one read."""
+    grid, tile = _tiles(h)
+    shape = (h.shape[0], grid[0], h.shape[2])
+    means, squares = h.new_empty(shape), h.new_empty(shape)
+    _moments[grid](h, bias, means, squares, h.shape[1], h.shape[2], **tile)
+    counts = torch.arange(grid[0], device=h.device).mul_(-tile["ROWS"]).add_(h.shape[1]).clamp_max_(tile["ROWS"])
+    counts = counts.to(h.dtype)[:, None]
+    mean = (means * counts).sum(dim=1, keepdim=True) / h.shape[1]
+    between = (counts * (means - mean) ** 2).sum(dim=1, keepdim=True)
+    return mean, (squares.sum(dim=1, keepdim=True) + between) / h.shape[1]
+
+
+def finish_gradients(
+    g: Tensor, out: Tensor, h: Tensor, bias: Tensor, norm: Norm | None, activate: bool, coins: Coins | None
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Gradients of :func:`finish` for ``h``, ``bias``, ``gain`` and ``shift``.
+
+    The statistics of batch norm are those of ``h`` itself, so their share is in it; a bias in front of it has none.
+    """
+    grid, tile = _tiles(h)
+    shape = (h.shape[0], grid[0], h.shape[2])
+    sums, products, dh = h.new_empty(shape), h.new_empty(shape), torch.empty_like(h)
+    mean, inverse, gain, _ = norm or (bias,) * 4
+    scale = bias if coins is None else coins.scale
+    total = product = bias
+
+    def slopes(write: bool, add: bool) -> None:
+        _slopes[grid](
+            g, out, h, dh, bias, mean, inverse, gain, scale, total, product, sums, products, h.shape[1], h.shape[2],
+            NORM=norm is not None, RELU=activate, DROP=coins is not None, WRITE=write, SUM=add, **tile,
+        )  # fmt: skip
+
+    if norm is None:
+        slopes(write=True, add=True)
+        return dh, sums.sum(dim=1), None, None
+    slopes(write=False, add=True)
+    total, product = sums.sum(dim=1), products.sum(dim=1)
+    slopes(write=True, add=False)
+    return dh, torch.zeros_like(bias), product, total

@@ -1,0 +1,1 @@
+"""What every room stands on and no user needs: checks, files that are written whole, memory, progress."""

@@ -1,0 +1,139 @@
+"""What is asked of a file, and what it turns out to hold: the same two records for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tadropedge.errors import TadropedgeError, show
+from tadropedge.graph import Graph
+
+PARTS = ("train", "val", "test")
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """What every reader is asked; see :func:`tadropedge.files.read_file`."""
+
+    header: bool | None = None
+    columns: Mapping[str, str | int] = field(default_factory=dict)
+    column: str | int | None = None
+    weighted: bool = True
+    nodes: bool = True
+
+    @property
+    def weight(self) -> str | int | None:
+        """The name of the edge weights, where the user gave one."""
+        return self.columns.get("weight")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileContents:
+    """What a file holds: always a graph, the rest where it is there.
+
+    * ``read``: what was read, in a few words: ``"12 edges from columns 'a' and 'b'; header read"``;
+    * ``arcs [2, A]``: whole numbers, one column per listed edge; ``weight [A]``, ``column [A]``: float64 in the order
+      of the arcs, the latter the one that was asked for by name;
+    * ``num_nodes``: ``None`` where only the arcs show how many there are;
+    * ``node_ids``: the user's own names, in the order of the nodes;
+    * ``features [N, F]``: an array or a SciPy CSR matrix; ``labels [N]``: whole numbers, −1 for none;
+    * ``class_names``: what the classes are called;
+    * ``splits``: node indices or masks by the names ``train``, ``val`` and ``test``.
+    """
+
+    file: str
+    read: str
+    arcs: Array
+    num_nodes: int | None = None
+    weight: Array | None = None
+    column: Array | None = None
+    node_ids: tuple[Any, ...] | None = None
+    features: Any = None
+    labels: Array | None = None
+    class_names: tuple[str, ...] | None = None
+    splits: Mapping[str, Array] = field(default_factory=dict)
+
+    def to_graph(self, num_nodes: int | None = None) -> Graph:
+        """The graph; with ``num_nodes`` integer ids are the numbers of the nodes, 0 to ``num_nodes − 1``."""
+        arcs, ids = self.arcs, self.node_ids
+        if num_nodes is not None and ids is not None:
+            wrong = next((each for each in ids if not (isinstance(each, int) and 0 <= each < num_nodes)), None)
+            if wrong is not None:
+                got = show(wrong, typed=False)
+                needs = f"num_nodes={num_nodes} needs ids from 0 to {num_nodes - 1}"
+                raise TadropedgeError(f"{self.file}: {needs}, got {got}", argument="num_nodes")
+            arcs, ids = np.array(ids, dtype=np.int64)[arcs], None
+        try:
+            graph = Graph.from_edge_index(arcs, self.num_nodes if num_nodes is None else num_nodes, self.weight)
+        except TadropedgeError as error:
+            raise type(error)(f"{self.file}: {error}") from error
+        return graph if ids is None else replace(graph, node_ids=ids)
+
+
+def summary(count: int, where: str, weight: object = None, column: object = None, *more: str) -> str:
+    """What was read, for people.
+
+    >>> summary(12000, "edge_index", "edge_weight")
+    '12,000 edges from edge_index, weights from edge_weight'
+    """
+    parts = [f"{count:,} edge{'s' * (count != 1)} from {where}"]
+    parts += [f"weights from {weight}"] if weight is not None else []
+    parts += [f"column {column}"] if column is not None else []
+    return "; ".join((", ".join(parts), *more))
+
+
+def no_column(file: str, name: object, columns: object) -> TadropedgeError:
+    """What to raise where a file has no such column.
+
+    >>> no_column("roads.npz", "lenght", ["length", "lanes"])
+    TadropedgeError("roads.npz has no column 'lenght'; there are length, lanes")
+    """
+    listed = ", ".join(map(str, columns)) if columns else "none with one number per edge"  # type: ignore[call-overload]
+    return TadropedgeError(f"{file} has no column {show(name, typed=False)}; there are {listed}", argument="columns")
+
+
+def left_out(names: Iterable[str]) -> list[str]:
+    """What to say of columns or arrays that were not read.
+
+    >>> left_out(["when", "id"]), left_out([])
+    (["left out: 'when', 'id'"], [])
+    """
+    listed = ", ".join(map(repr, names))
+    return [f"left out: {listed}"] if listed else []
+
+
+def listed(
+    file: str, name: str, arcs: Array, values: Mapping[str, Array], options: ReadOptions, others: Iterable[str]
+) -> dict[str, Any]:
+    """What is read of arcs ``[2, A]`` called ``name``: weights and a column in their order among ``values``."""
+    if arcs.ndim != 2 or arcs.shape[0] != 2 or arcs.dtype.kind not in "iu":
+        got = f"{arcs.dtype} of shape {list(arcs.shape)}"
+        raise TadropedgeError(f"{file}: edge_index must be whole numbers [2, A], got {got}")
+    count, column, weighs = arcs.shape[1], options.column, str(options.weight or "edge_weight")
+    weighted = options.weighted and weighs in values
+    return {
+        "arcs": arcs,
+        "weight": per_arc(values[weighs], count, file, weighs) if weighted else None,
+        "column": None if column is None else per_arc(values[str(column)], count, file, column),
+        "read": summary(count, name, weighs if weighted else None, column, *left_out(others)),
+    }
+
+
+def per_arc(values: Any, count: int, file: str, name: object) -> Array:
+    """``values`` as float64 ``[A]``, one for each of ``count`` listed edges, or one line that says what they are."""
+    array = np.asarray(values)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.shape != (count,) or array.dtype.kind not in "biuf":
+        raise TadropedgeError(
+            f"{file}: {name} must be one number for each of {count} edges, got {array.dtype} of shape {array.shape}"
+        )
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        wrong = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise TadropedgeError(f"{file}: {name} must be finite, got {numbers[wrong]} for edge {wrong}")
+    return numbers

@@ -1,0 +1,109 @@
+"""``Candidate``: what takes part in a comparison, a way of dropping with a network and a way of training.
+
+==============================  =======================================================================
+``[NETWORK+]DROPPING[:WAY…]``   a network, a name of :class:`tadropedge.Dropping`, and ways of training
+``NETWORK``                     a network from which nothing is dropped
+``[NETWORK+]auto``              score, rule, options and budget are settings of the search
+``[NETWORK+]sharpen``           short for ``original:sharpen``
+==============================  =======================================================================
+
+Ways of training are no ways of dropping, so a :class:`~tadropedge.Dropping` knows nothing of them:
+
+* ``finish``: the last fifth of the epochs sees the whole graph;
+* ``consistent``: several subgraphs are drawn in each step, and their predictions are asked to agree on all nodes;
+* ``sharpen``: the same loss with one draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tadropedge.dropping import Dropping, grammar
+from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.lab.registry import NETWORKS
+
+AUTO = "auto"
+WAYS = ("finish", "consistent", "sharpen")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One row of a comparison. Without a ``network`` it trains that of the experiment.
+
+    >>> Candidate.parse("jknet+degree-proportional@0.1:finish").ways
+    ('finish',)
+    >>> [str(Candidate.parse(name)) for name in ("original:sharpen", "gat", "gat+original", "cdf:consistent:connected")]
+    ['sharpen', 'gat', 'gat', 'cdf:connected:consistent']
+    """
+
+    dropping: Dropping = field(default_factory=Dropping)
+    network: str | None = None
+    ways: tuple[str, ...] = ()
+    is_auto: bool = False
+
+    def __post_init__(self) -> None:
+        for way in self.ways:
+            lookup("way of training", way, dict.fromkeys(WAYS))
+        if {"consistent", "sharpen"} <= set(self.ways):
+            raise TadropedgeError(f"{str(self)!r}: sharpen is consistent with one draw: take one of them")
+        object.__setattr__(self, "ways", tuple(way for way in WAYS if way in self.ways))
+
+    @classmethod
+    def parse(cls, name: str | Dropping | Candidate) -> Candidate:
+        """Read a name; a :class:`~tadropedge.Dropping` is the candidate that drops so.
+
+        >>> Candidate.parse("gcn+")
+        Traceback (most recent call last):
+        tadropedge.errors.TadropedgeError: 'gcn+' names no way of dropping after the +; for none of it write 'gcn'
+        """
+        if isinstance(name, Candidate):
+            return name
+        if isinstance(name, Dropping):
+            return cls(dropping=name)
+        if not isinstance(name, str):
+            raise TadropedgeError(f"a candidate is a name such as 'degree-proportional', got {show(name)}")
+        network, plus, rest = name.rpartition("+")
+        if plus:
+            lookup("network", network, dict.fromkeys(NETWORKS))
+            if not rest:
+                raise TadropedgeError(
+                    f"{name!r} names no way of dropping after the +; for none of it write {network!r}"
+                )
+        front, *words = rest.split(":")
+        if not plus and front in NETWORKS:
+            network, front = front, "original"
+        if front == "sharpen":
+            front, words = "original", [*words, "sharpen"]
+        ways = tuple(word for word in words if word in WAYS)
+        words = [word for word in words if word not in WAYS]
+        if len(set(ways)) < len(ways):
+            raise TadropedgeError(f"{name!r} names a way of training twice")
+        if front == AUTO:
+            if words or ways:
+                raise TadropedgeError(f"{name!r}: auto chooses uses, options and ways of training itself")
+            return cls(network=network or None, is_auto=True)
+        return cls(dropping=_dropping(name, ":".join((front, *words))), network=network or None, ways=ways)
+
+    def __str__(self) -> str:
+        words = [AUTO if self.is_auto else str(self.dropping), *self.ways]
+        if words[0] == "original" and "sharpen" in words:
+            words = [words[-1], *words[1:-1]]
+        if self.network is None:
+            return ":".join(words)
+        return self.network if words == ["original"] else f"{self.network}+{':'.join(words)}"
+
+
+def _dropping(name: str, text: str) -> Dropping:
+    """The way of dropping in a candidate's name; an unknown one is told of networks and ways of training, too."""
+    try:
+        return Dropping.parse(text)
+    except TadropedgeError as error:
+        if "unknown method" not in str(error):
+            raise
+        hint = str(error).partition("(did you mean ")[2].partition("?)")[0]
+        close = f" (did you mean {hint}?)" if hint else ""
+        raise TadropedgeError(
+            f"unknown candidate {name!r}{close}; [NETWORK+]{grammar()}; NETWORK: {', '.join(NETWORKS)}; "
+            f"WAY: {', '.join(WAYS)}",
+            argument="methods",
+        ) from None

@@ -1,0 +1,1 @@
+"""Which candidate is better on these data, and how sure that is."""

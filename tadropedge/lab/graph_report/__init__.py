@@ -1,0 +1,1 @@
+"""The page, the pictures and the tables of ``tadropedge weights``: which edges hold a graph together."""

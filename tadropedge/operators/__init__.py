@@ -1,0 +1,1 @@
+"""Shift operators of subgraphs: a fixed pattern, nine normalisations, products with gradients."""

@@ -1,0 +1,1 @@
+"""Phase III, the coins: which edges are kept in an epoch."""

@@ -1,0 +1,271 @@
+"""Linear equations in Laplacians, L⁺ b, and the effective resistances that they give, exact or sketched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+import torch
+from scipy.sparse.linalg import splu
+
+from tadropedge._support.memory import check_memory
+from tadropedge.errors import ConvergenceError
+from tadropedge.graph import Graph
+from tadropedge.spectrum.blocks import DENSE_NODES, Block, Floats, blocks
+from tadropedge.spectrum.matrix import SparseMatrix
+from tadropedge.spectrum.multigrid import Multigrid
+from tadropedge.spectrum.plan import NARROW, Survey
+from tadropedge.spectrum.solvers import grounded_inverse
+from tadropedge.spectrum.target import few_threads
+from tadropedge.spectrum.twins import System
+
+# The largest part, in nodes, that each method inverts; larger ones are sketched.
+METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
+COLUMNS = 32  # right-hand sides drawn together
+SLICE = 8  # and solved together on a CPU: more of them would not fit into its cache
+AT_ONCE = 500_000  # edges whose signs are in memory
+NEAR = 8_192  # edges whose differences are in a cache
+MOST_STEPS = 1_000  # of conjugate gradients
+WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
+SUM_TOLERANCE = 1e-6
+TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip them"
+TINY = float(np.finfo(np.float64).tiny)
+
+Solve = Callable[[Floats], Floats]
+
+
+# -- L⁺ b ------------------------------------------------------------------------------------------------
+
+
+def laplacian_solver(graph: Graph, device: torch.device | str = "cpu", tolerance: float = 1e-8) -> Solve:
+    """The map b ↦ L⁺ b for ``b [N]`` or ``[N, k]``, where L = D − A has any number of components.
+
+    Whatever b is, its mean over each component is taken out first and the solution has mean 0 there; isolated nodes
+    give 0. What can be done once, factorisations and coarse graphs, is done here. Where a factorisation does not stay
+    sparse, the residual is at most ``tolerance`` · ‖b‖.
+
+    Cost: components of up to 512 nodes, and long thin ones, are factorised; a solve is then linear in the size of the
+    factor. Others take some tens of products with L and multigrid cycles per solve.
+
+    >>> path = Graph.from_edge_index([[0, 1], [1, 2]], num_nodes=4)
+    >>> laplacian_solver(path)(np.array([1.0, 0.0, -1.0, 5.0])).tolist()
+    [1.0, 0.0, -1.0, 0.0]
+    """
+    parts = []
+    for block in blocks(graph):
+        if block.size <= DENSE_NODES:
+            parts.append((block.nodes.ravel(), _factorised(block)))
+        else:
+            L = block.sparse_laplacian("combinatorial")
+            parts.append((block.nodes[0], component_solver(L, device, tolerance)))
+
+    def solve(b: Floats) -> Floats:
+        x = np.zeros_like(b, dtype=np.float64)
+        for nodes, part in parts:
+            x[nodes] = part(b[nodes])
+        return x
+
+    return solve
+
+
+def _factorised(block: Block) -> Solve:
+    """L⁺ b for a batch of small components by one factorisation of L without the first node of each."""
+    count, n = block.nodes.shape
+    inner = np.flatnonzero(np.arange(count * n) % n)
+    L = block.sparse_laplacian("combinatorial")[inner][:, inner]
+    factor = splu(L.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+    def centred(b: Floats) -> Floats:
+        each = b.reshape(count, n, -1)
+        return (each - each.mean(axis=1, keepdims=True)).reshape(b.shape)  # type: ignore[no-any-return]
+
+    def solve(b: Floats) -> Floats:
+        x = np.zeros_like(b, dtype=np.float64)
+        x[inner] = factor.solve(centred(b)[inner])
+        return centred(x)
+
+    return solve
+
+
+def component_solver(L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8) -> Solve:
+    """The map b ↦ L⁺ b of one component: one factorisation when it stays sparse, else conjugate gradients.
+
+    Twins are merged first: L⁺ b = S (Sᵀ L S)⁺ Sᵀ b + (b − S Sᵀ b) / λ, with λ the eigenvalue of their differences.
+    """
+    system = System.merged(L, np.full(L.shape[0], L.shape[0] ** -0.5))
+    if Survey.of(system.L).separator <= NARROW:
+        solve = grounded_inverse(system.L, system.null)
+    else:
+        solve = conjugate_gradients(system.L, system.null, device, tolerance)
+    twins, spread = system.twins, system.twins.spread()
+    share = np.where(twins.copies > 1, 1 / np.maximum(twins.values, TINY), 0.0)[twins.group]
+
+    def inverse(b: Floats) -> Floats:
+        inside = spread.T @ b
+        x: Floats = spread @ solve(inside)
+        if twins.merged:
+            x += (share * (b - spread @ inside).T).T
+        return x
+
+    return solve if twins.plain else inverse
+
+
+def conjugate_gradients(
+    L: sp.csr_matrix,
+    null: Floats,
+    device: torch.device | str = "cpu",
+    tolerance: float = 1e-8,
+    most_steps: int = MOST_STEPS,
+) -> Solve:
+    """The map b ↦ L⁺ b of one component with the unit null vector ``null [n]``, for ``b [n]`` or ``[n, k]``.
+
+    Conjugate gradients with a multigrid cycle as preconditioner, the one that finds eigenvectors of large graphs; all
+    columns share each product with L. The cycle is in float32, so the direction is corrected as for a preconditioner
+    that changes (Polak and Ribière).
+    """
+    matrix, precondition = SparseMatrix.of(L, device), Multigrid(L, null, device)
+    zero = torch.from_numpy(null).to(device)[:, None]
+
+    def solve_block(b: Floats) -> Floats:
+        r = torch.from_numpy(b).to(device)
+        r = r - zero * (zero.T @ r)
+        x, target = torch.zeros_like(r), tolerance * torch.linalg.vector_norm(r, dim=0)
+        p = z = precondition(r)
+        rho = (r * z).sum(dim=0)
+        for _ in range(most_steps):
+            image = matrix @ p
+            alpha = rho / (p * image).sum(dim=0).clamp(min=TINY)
+            x.addcmul_(alpha, p)
+            before, r = r, torch.addcmul(r, alpha, image, value=-1)
+            if bool((torch.linalg.vector_norm(r, dim=0) <= target).all()):
+                break
+            z = precondition(r)
+            turned = ((r - before) * z).sum(dim=0)
+            p = torch.addcmul(z, turned / rho.clamp(min=TINY), p)
+            rho = (r * z).sum(dim=0)
+        else:
+            raise ConvergenceError(
+                f"conjugate gradients did not reach a relative residual of {tolerance:g} in {most_steps} steps "
+                f"on a part of {len(b)} nodes; {TOO_WIDE}"
+            )
+        solution: Floats = (x - zero * (zero.T @ x)).cpu().numpy()
+        return solution
+
+    def solve(b: Floats) -> Floats:
+        with few_threads(len(b)):
+            if b.ndim == 1:
+                return solve_block(b[:, None])[:, 0]
+            if matrix.values.is_cuda:
+                return solve_block(b)
+            x = np.empty_like(b)
+            for first in range(0, b.shape[1], SLICE):
+                some = slice(first, first + SLICE)
+                x[:, some] = solve_block(np.ascontiguousarray(b[:, some]))
+            return x
+
+    return solve
+
+
+# -- effective resistance --------------------------------------------------------------------------------
+
+
+def exact(block: Block) -> Floats:
+    """The effective resistance R_m = (e_i − e_j)ᵀ L⁺ (e_i − e_j) of every edge of a block.
+
+    Through the inverse of L + c J, which is L⁺ + J / (c n²): the second term cancels in differences. Checked by the
+    sum of w_m R_m, which is n − 1 in every component. Cost: O(n³) time and O(n²) memory.
+
+    >>> triangle = Graph.from_edge_index([[0, 1, 2], [1, 2, 0]])
+    >>> exact(next(blocks(triangle))).round(4).tolist()
+    [0.6667, 0.6667, 0.6667]
+    """
+    check_memory(4 * 8 * block.count * block.size**2, f"an exact answer for {block.size} nodes", "use method='sketch'")
+    L = block.dense_laplacian("combinatorial")
+    L += block.norms("combinatorial")[:, None, None] / block.size  # a scale like that of L: well conditioned
+    try:
+        inverse = np.linalg.inv(L) if block.size <= DENSE_NODES else _positive_inverse(L[0])[None]
+    except np.linalg.LinAlgError as error:
+        raise ConvergenceError(f"a Laplacian of {block.size} nodes could not be inverted; {TOO_WIDE}") from error
+    ends = inverse[block.member, block.low, block.low] + inverse[block.member, block.high, block.high]
+    between = inverse[block.member, block.low, block.high] + inverse[block.member, block.high, block.low]
+    difference: Floats = ends - between
+    total = np.zeros(block.count)
+    np.add.at(total, block.member, block.weight * difference)
+    if not (np.abs(total / (block.size - 1) - 1) <= SUM_TOLERANCE).all():
+        worst = float(np.abs(total - block.size + 1).max())
+        raise ConvergenceError(f"resistances of {block.size} nodes miss their known sum by {worst:.1e}; {TOO_WIDE}")
+    return difference
+
+
+def _positive_inverse(matrix: Floats) -> Floats:
+    """The inverse of a positive definite matrix by Cholesky: a third of the work of a general one."""
+    factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
+    inverse, failed = (factor, failed) if failed else scipy.linalg.lapack.dpotri(factor, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("not positive definite")
+    whole: Floats = np.tril(inverse) + np.tril(inverse, -1).T
+    return whole
+
+
+def sketch(
+    block: Block,
+    error: float,
+    seed: int,
+    device: torch.device | str = "cpu",
+    report: Callable[[float], None] = lambda share: None,
+) -> Floats:
+    """Estimates of R_m of every edge of a block of one component, with a standard error of ``error`` · R_m.
+
+    R_m = ‖W^½ D L⁺ (e_i − e_j)‖², and random signs Q keep lengths on average (Johnson and Lindenstrauss): the estimate
+    is ‖Q W^½ D L⁺ (e_i − e_j)‖² / k with k = ⌈2 / error²⌉ rows. The sum is then made right.
+    Cost: k Laplacian solves.
+    """
+    spread = float(block.weight.max() / block.weight.min())
+    if spread > WIDEST:
+        raise ConvergenceError(f"a part of {block.size} nodes has edge weights of ratio {spread:.1e}; {TOO_WIDE}")
+    rows = int(np.ceil(2 / error**2))
+    columns = min(COLUMNS, rows)
+    edges = len(block.edges)
+    # Incidence, Laplacian and coarse graphs; the vectors of conjugate gradients; one piece of edges.
+    need = 150 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
+    check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
+    incidence = _weighted_incidence(block)
+    solve = component_solver(block.sparse_laplacian("combinatorial"), device)
+    random = np.random.default_rng(seed)
+    parts = [slice(first, first + AT_ONCE) for first in range(0, edges, AT_ONCE)]
+    total = np.zeros(edges)
+    for first in range(0, rows, columns):
+        width = min(columns, rows - first)
+        b = np.zeros((block.size, width))
+        for part in parts:
+            coins = random.integers(0, 2, size=(len(block.edges[part]), width), dtype=np.int8)
+            b += incidence[part].T @ (2 * coins - 1).astype(np.float64)
+        potential = solve(b)
+        for part in (slice(start, start + NEAR) for start in range(0, edges, NEAR)):
+            difference = potential[block.low[part]] - potential[block.high[part]]
+            total[part] += np.einsum("mk,mk->m", difference, difference)
+        report((first + width) / rows)
+    return _fit_total(total / rows * block.weight, block.size - 1) / block.weight
+
+
+def _weighted_incidence(block: Block) -> sp.csr_matrix:
+    """W^½ D ``[M, n]`` of a block of one component."""
+    root, edges = np.sqrt(block.weight), len(block.edges)
+    entries = np.stack((root, -root), axis=1).ravel()
+    ends = np.stack((block.low, block.high), axis=1).ravel()
+    return sp.csr_matrix((entries, ends, np.arange(0, 2 * edges + 1, 2)), shape=(edges, block.size))
+
+
+def _fit_total(share: Floats, total: int) -> Floats:
+    """Scale estimates of w_m R_m so that they sum to ``total`` and none exceeds one, as the true ones do."""
+    for _ in range(100):
+        free = share < 1
+        if not free.any():
+            break
+        scale = (total - np.count_nonzero(~free)) / share[free].sum()
+        share[free] *= scale
+        if abs(scale - 1) < 1e-12:
+            break
+    return np.minimum(share, 1.0)
