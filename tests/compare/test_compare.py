@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import tadropedge as tde
-from tadropedge.lab import NETWORKS, Candidate, Search, TrainingSettings, load
+from tadropedge.lab import NETWORKS, Candidate, Search, Store, TrainingSettings, load
 from tadropedge.lab.comparison.controls import controls_of, defaults
 
 METHODS = ["dropedge", "gat", "degree-proportional:weighted"]
@@ -68,6 +68,16 @@ def test_a_second_call_trains_nothing_and_finds_the_same(karate):
     assert watch.estimated == 0
     assert again.rows == found.rows
     assert json.loads((folder / "results.json").read_text())["rows"] == found.as_dict()["rows"]
+
+
+def test_comparisons_share_an_open_store(karate):
+    found, folder, _ = karate
+    watch = Watch()
+    with Store(folder) as store:
+        again = quick("karate", METHODS[:1], out=store, watch=watch)
+        assert store.get([]) == {}  # it is still open
+    assert watch.estimated == 0
+    assert again.row("dropedge").tests == found.row("dropedge").tests
 
 
 def test_an_object_of_pyg_and_its_own_fixed_split():

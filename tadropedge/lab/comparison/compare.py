@@ -53,7 +53,7 @@ def compare(
     search: Search | None = None,
     controls: str = "claims",
     margin: float = MARGIN,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | Store | None = None,
     executor: Executor | None = None,
     watch: object | None = None,
     **experiment: Any,
@@ -71,7 +71,7 @@ def compare(
             ``original``; ``"all"`` or ``"none"``.
         margin: the difference that counts as none, a fraction of 1.
         out: a folder for finished trials, results and their page; the same call goes on where an interrupted one
-            stopped.
+            stopped. Or an open :class:`tadropedge.lab.Store`, which several comparisons may share: it keeps the trials.
         executor: who trains; by default this process.
         watch: an object that is told of progress, see :class:`tadropedge.lab.search.run.Watch`; before anything is
             trained its ``estimate`` hears how many trainings there are, and how long they will take. By default a bar
@@ -89,7 +89,7 @@ def compare(
     if search.replicates < LEAST:
         raise TadropedgeError(f"replicates must be at least {LEAST}, got {search.replicates}", argument="replicates")
     margin = check_number("margin", margin, 0, 1)
-    folder = None if out is None else check_path("out", out)
+    folder = None if out is None or isinstance(out, Store) else check_path("out", out)
     if folder is not None:
         check_ours(folder, FILES)
     named = None if methods is None else candidates_of(methods)
@@ -99,7 +99,7 @@ def compare(
     candidates = named or []
     if named is None:
         candidates, left_out = _usable(defaults(dataset, own_model=model is not None), trained)
-    with nullcontext() if folder is None else Store(folder) as store:
+    with nullcontext(out if isinstance(out, Store) else None) if folder is None else Store(folder) as store:
         player = _Player(
             experiment=trained,
             search=search,
