@@ -1,0 +1,1 @@
+"""The map: which ways of dropping edges pay on which graphs, under which conditions."""
