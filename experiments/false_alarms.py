@@ -9,14 +9,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
+from scipy.special import stdtrit
 
-from tadropedge.lab import Candidate, Experiment, Search, TrainingSettings, decide, load
-from tadropedge.lab.comparison.statistics import LEVEL, interval, quantile
-from tadropedge.lab.search.protocol import nested
+from experiments.frame import commit, machine, write_rows
+from tadropedge.lab import Candidate, Experiment, Search, TrainingSettings, decide, load, nested
 
+LEVEL = 0.05  # of all claims of a family together, as decide() has it
 CLAIMS = 6  # candidates of a family, all against one reference
 REPLICATES = (5, 10, 20, 50)
 FIRST, LAST, WIDTH = 5, 50, 0.8  # of the stopping rules; a half-width in standard deviations of one difference
@@ -42,10 +46,22 @@ def skewed(rng: np.random.Generator, rounds: int, count: int) -> np.ndarray:
     return 1.0 - rng.exponential(size=(rounds, CLAIMS, count))
 
 
+def misses(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """After each replicate from the second on: whether the interval of a claim misses 0, and half of its width.
+
+    Both are ``[rounds, claims, count − 1]``; the interval is that of :func:`tadropedge.lab.decide`.
+    """
+    counts = np.arange(1, differences.shape[-1] + 1)
+    mean = differences.cumsum(axis=-1) / counts
+    squares = np.maximum((differences**2).cumsum(axis=-1) - counts * mean**2, 0.0)[..., 1:]
+    n = counts[1:]
+    half = stdtrit(n - 1, 1 - LEVEL / CLAIMS / 2) * np.sqrt(squares / (n * (n - 1)))
+    return np.abs(mean[..., 1:]) > half, half
+
+
 def at_once(differences: np.ndarray) -> float:
     """The share of families in which some interval misses 0, all replicates being looked at once."""
-    _, low, high = interval(differences, LEVEL / CLAIMS)
-    return float(((low > 0) | (high < 0)).any(axis=1).mean())
+    return float(misses(differences)[0][..., -1].any(axis=1).mean())
 
 
 def stopped(differences: np.ndarray, by_width: bool) -> float:
@@ -54,17 +70,13 @@ def stopped(differences: np.ndarray, by_width: bool) -> float:
     By width, a family stops when all of its intervals are narrow; else as soon as one of them misses 0, which is what
     nobody may do.
     """
-    counts = np.arange(1, differences.shape[-1] + 1)
-    mean = differences.cumsum(axis=-1) / counts
-    squares = (differences**2).cumsum(axis=-1) - counts * mean**2
-    factors = np.array([np.nan, *(quantile(n, LEVEL / CLAIMS) / np.sqrt(n * (n - 1)) for n in counts[1:])])
-    half = factors * np.sqrt(np.maximum(squares, 0.0))
-    misses = (np.abs(mean) > half).any(axis=1)[:, FIRST - 1 :]
+    missed, half = (each[..., FIRST - 2 :] for each in misses(differences))
+    alarm = missed.any(axis=1)
     if not by_width:
-        return float(misses.any(axis=1).mean())
-    narrow = (half <= WIDTH).all(axis=1)[:, FIRST - 1 :]
+        return float(alarm.any(axis=1).mean())
+    narrow = (half <= WIDTH).all(axis=1)
     narrow[:, -1] = True
-    return float(misses[np.arange(len(misses)), narrow.argmax(axis=1)].mean())
+    return float(alarm[np.arange(len(alarm)), narrow.argmax(axis=1)].mean())
 
 
 def shuffled(families: int, seed: int) -> int:
@@ -84,23 +96,28 @@ def shuffled(families: int, seed: int) -> int:
 
 
 def main() -> None:
-    """Print the table of docs/statistics.md."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Print the table of docs/statistics.md, and write it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shuffled", type=int, default=0, metavar="FAMILIES")
+    parser.add_argument("--shuffled", type=int, default=0, metavar="FAMILIES", help="search so many families, too")
+    parser.add_argument("--out", type=Path, default=Path("results/false-alarms.csv"))
     options = parser.parse_args()
-    print(f"| differences | {' | '.join(f'{n} replicates' for n in REPLICATES)} | stopped by width | when decided |")
-    print(f"|---|{'---:|' * (len(REPLICATES) + 2)}")
+    rows = []
     for draw in (normal, heavy, skewed):
         rng = np.random.default_rng(options.seed)
-        shares = [at_once(draw(rng, options.rounds, count)) for count in REPLICATES]
+        row: dict[str, Any] = {"differences": draw.__name__, "families": options.rounds}
+        row |= {f"{count} replicates": at_once(draw(rng, options.rounds, count)) for count in REPLICATES}
         differences = draw(rng, options.rounds, LAST)
-        shares += [stopped(differences, by_width) for by_width in (True, False)]
-        print(f"| {draw.__name__} | {' | '.join(f'{100 * share:.1f} %' for share in shares)} |")
+        row |= {"stopped by width": stopped(differences, True), "stopped when decided": stopped(differences, False)}
+        rows.append(row)
     if options.shuffled:
         alarms = shuffled(options.shuffled, options.seed)
-        print(f"\nshuffled labels: {alarms} of {options.shuffled} families with a false alarm")
+        searched = {"families": options.shuffled, "10 replicates": alarms / options.shuffled}
+        rows.append({"differences": "searches on shuffled labels", **searched})
+    table = pd.DataFrame(rows)
+    print(table.to_string(index=False))
+    write_rows(table.assign(seed=options.seed, commit=commit(), machine=machine("cpu")), options.out)
 
 
 if __name__ == "__main__":
