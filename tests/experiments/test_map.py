@@ -1,6 +1,7 @@
 """The map from end to end on two small graphs: pieces that end early, and what they add up to."""
 
 import sqlite3
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from experiments.map.recipe import read_cells
 from experiments.map.summary import means, random_effects
 from tadropedge.lab import Candidate, Store
 
+ROOT = Path(__file__).resolve().parents[2]
 TINY = """
 seed = 0
 trials = 2
@@ -136,3 +138,59 @@ def test_the_recipe_of_the_map_names_candidates_and_cells_once():
     for name in {name for cell in cells for name in cell.candidates}:
         assert str(Candidate.parse(name)) == name
     assert {cell.graph for cell in cells if cell.training["measure"] != "accuracy"} == {"minesweeper"}
+
+
+# -- what the pages say of the old map -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def old():
+    table = pd.read_csv(ROOT / "results" / "regimes" / "map.csv", keep_default_na=False, na_values=[""])
+    return table.fillna({"value": ""})
+
+
+CONDITIONS = [
+    ("base", ""), ("labels", "5"), ("labels", "full"), ("budget", "0.1"), ("depth", "8"), ("depth", "32"),
+    ("noise", "1.0"), ("features", "1.0"), ("network", "gat"),
+]  # fmt: skip
+
+
+def test_the_table_of_the_readme(old):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = text.partition("<!-- regimes table -->")[2].partition("<!-- end")[0].strip().splitlines()[2:]
+    told = [[int(cell) for cell in line.strip("|").split("|")[1:]] for line in lines]
+    ways = old[~old["method"].isin(["original", "mlp"])].dropna(subset="none_outcome")
+    found = []
+    for kind, value in CONDITIONS:
+        mine = ways[(ways["kind"] == kind) & (ways["value"] == value)].groupby("dataset")["none_outcome"]
+        better, worse = (
+            mine.agg(lambda some: (some == "better").any()).sum(),
+            mine.agg(lambda some: (some == "worse").all()).sum(),
+        )
+        found.append([len(mine), better, worse, len(mine) - better - worse])
+    assert told == found
+    assert sum(line[0] for line in told) == 85
+
+
+def test_the_gains_among_random_edges(old):
+    best = old[(old["method"] == "jaccard-proportional:expected") & (old["none_outcome"] == "better")]
+    assert set(best["kind"]) == {"noise"}
+    gains = dict(zip(best["dataset"], (100 * best["none_difference"]).round(1), strict=True))
+    assert gains == {"cora": 3.2, "cora_ml": 3.5, "acm": 7.3, "minesweeper": 8.2}
+    mlp = old[(old["method"] == "mlp") & (old["kind"] == "noise")].set_index("dataset")["none_outcome"]
+    assert {name: mlp[name] for name in gains} == dict.fromkeys(gains, "worse") | {"acm": "undecided"}
+    [other] = old[(old["none_outcome"] == "better") & (old["kind"] != "noise")].to_dict("records")
+    place = (old["dataset"] == other["dataset"]) & (old["kind"] == other["kind"])
+    mean = old[place].set_index("method")["mean"]
+    assert (round(mean["original"], 3), round(mean["mlp"], 3)) == (0.243, 0.306)
+
+
+def test_the_numbers_of_choosing_p(old):
+    chosen = old[old["method"] == "dropedge"].groupby("kind")["kept_share"].median()
+    assert (chosen["base"], chosen["noise"]) == (0.85, 0.4)
+    by_score = old["method"].str.contains("cdf|-proportional|dropsens") & ~old["method"].str.contains("expected")
+    gaps = old[by_score & (old["kind"] != "budget") & (old["kept_share"] >= 0.75)]["budget_difference"].abs()
+    assert (len(gaps), round(100 * gaps.median(), 1), round(100 * gaps.quantile(0.75), 1)) == (252, 0.2, 0.5)
+    at_a_tenth = old[old["kind"] == "budget"]
+    assert at_a_tenth["dataset"].nunique() == 11
+    assert "better" not in set(at_a_tenth["budget_outcome"])
