@@ -1,0 +1,263 @@
+"""What all benchmarks share: calls that take turns, jobs in processes of their own, csv files with a label.
+
+A benchmark is a module with ``TABLES``: names of csv files in ``results/benchmarks/``, and the functions that measure
+their rows. ``python -m benchmarks.NAME`` measures them on a CPU, ``--device cuda`` on a GPU (into files of their own).
+With ``--quick`` all code is tried at tiny sizes within seconds, and nothing is written. A file is written whole, when
+all of its rows are there. Every row ends with a label: commit, machine, device, versions, and a digest of the
+benchmark's source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import importlib
+import io
+import json
+import os
+import platform
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path("results", "benchmarks")
+LABEL = ("commit", "machine", "device", "versions", "source")
+PACKAGES = ("torch", "torch-geometric", "numpy", "scipy")
+PRUNED = 3.0  # a way of a peer's that takes so many times as long as its best one runs once
+
+Row = dict[str, Any]
+Table = Callable[[argparse.Namespace], Iterable[Row]]
+
+os.environ.setdefault("TADROPEDGE_DATA", str(ROOT.parent / "shared" / "data"))
+
+
+# -- measuring --------------------------------------------------------------------------------------------
+
+
+def now(device: str = "cpu") -> float:
+    """The time when all work so far is done."""
+    if device == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def timed(call: Callable[[], object], device: str = "cpu") -> float:
+    """Seconds of one call."""
+    start = now(device)
+    call()
+    return now(device) - start
+
+
+def medians(
+    calls: Mapping[str, Callable[[], object]], seconds: float, device: str = "cpu", least: int = 3, most: int = 200
+) -> dict[str, float]:
+    """Median seconds of each call. They take turns in changing order, so that noise and neighbours affect all alike.
+
+    One round warms up, the first that counts says how many rounds fit into about that many ``seconds``.
+    """
+    for call in calls.values():
+        call()
+    took: dict[str, list[float]] = {name: [] for name in calls}
+    order, rounds, number = random.Random(0), least, 0
+    while number < rounds:
+        for name, call in order.sample(list(calls.items()), len(calls)):
+            took[name].append(timed(call, device))
+        if number == 0:
+            rounds = min(most, max(least, int(seconds / sum(times[0] for times in took.values()))))
+        number += 1
+    return {name: statistics.median(times) for name, times in took.items()}
+
+
+def beside(
+    ours: Callable[[], object],
+    ways: Mapping[str, Callable[[], object]],
+    seconds: float,
+    device: str = "cpu",
+    peer: str = "pyg",
+) -> Row:
+    """Ours and the best of the peer's ``ways`` in milliseconds; ``ratio``: how many times as fast ours is."""
+    once = {way: min(timed(call, device) for _ in range(2)) for way, call in ways.items()}
+    good = {way: call for way, call in ways.items() if once[way] < PRUNED * min(once.values())}
+    return compared(medians({"ours": ours, **good}, seconds, device), peer)
+
+
+def compared(found: Mapping[str, float], peer: str = "pyg") -> Row:
+    """The row of median seconds of ``ours`` and of a peer's ways."""
+    ways = {way: took for way, took in found.items() if way != "ours"}
+    best = min(ways, key=lambda way: ways[way])
+    row: Row = {"ours_ms": 1e3 * found["ours"], f"{peer}_ms": 1e3 * ways[best], f"{peer}_way": best}
+    return row | {"ratio": ways[best] / found["ours"]}
+
+
+def alone(job: Callable[..., Row], limit: float = 600, **arguments: Any) -> Row:
+    """The row of a job in a process of its own, with its peak memory; ``status`` says why there is none.
+
+    ``job`` is a function of a module, ``arguments`` are plain values. ``base_mb`` is what Python and its packages hold
+    before. On a GPU the memory is that of the GPU.
+    """
+    command = [sys.executable, "-m", "benchmarks.frame", name_of(job), json.dumps(arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, cwd=ROOT)
+    except subprocess.TimeoutExpired:
+        return {"status": f"more than {limit:g} s"}
+    if done.returncode:
+        return {"status": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1][:120]}
+    found: Row = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def name_of(job: Callable[..., Row]) -> str:
+    """``MODULE:FUNCTION``, as :func:`child` takes it."""
+    return f"benchmarks.{Path(job.__code__.co_filename).stem}:{job.__name__}"
+
+
+def child(job: str, arguments: str) -> None:
+    """What :func:`alone` starts: the row of a job as a line of json, from the first process of several."""
+    module, _, name = job.partition(":")
+    call, given = getattr(importlib.import_module(module), name), json.loads(arguments)
+    base = peak_mb("cpu")
+    row = call(**given)
+    if os.environ.get("RANK", "0") == "0":
+        device = given.get("device", "cpu")
+        print(json.dumps({**row, "peak_mb": peak_mb(device), "base_mb": base if device == "cpu" else 0.0}))
+
+
+def peak_mb(device: str) -> float:
+    """The most memory that this process has held, on the GPU or in all."""
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated() / 2**20
+    status = Path("/proc/self/status")
+    if status.exists():  # resource counts the memory of the process that started this one, too
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def installed(package: str, what: str) -> bool:
+    """Whether a peer is installed; a line says so where it is not."""
+    there = find_spec(package) is not None
+    if not there:
+        print(f"skipped: {what} ({package} is not installed)", flush=True)
+    return there
+
+
+# -- csv --------------------------------------------------------------------------------------------------
+
+
+def run(tables: Mapping[str, Table], slow: Iterable[str] = ()) -> None:
+    """The command of a benchmark. Tables that are ``slow`` are measured only where ``--only`` names them."""
+    module = sys.modules["__main__"]
+    warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)")  # of torch, about PyG's tensors
+    parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--quick", action="store_true", help="try all code at tiny sizes; nothing is written")
+    parser.add_argument("--only", nargs="+", choices=list(tables), metavar="TABLE", help=f"of {', '.join(tables)}")
+    parser.add_argument("--resume", action="store_true", help="skip what this commit has measured")
+    options = parser.parse_args()
+    label = label_of(Path(str(module.__file__)).stem, options.device)
+    for name in options.only or [name for name in tables if name not in slow or options.quick]:
+        path = ROOT / RESULTS / f"{name}{'-cuda' * (options.device == 'cuda')}.csv"
+        if options.resume and path.exists() and _label(path) == label:
+            print(f"{path.relative_to(ROOT)}: measured by this commit already", flush=True)
+            continue
+        print(f"\n{name}", flush=True)
+        rows = []
+        for row in tables[name](options):
+            rows.append(row)
+            print("  ".join(f"{key} {shown(value)}" for key, value in row.items()), flush=True)
+        if rows and not options.quick:
+            write(path, rows, label)
+            print(f"written: {path.relative_to(ROOT)}", flush=True)
+
+
+def write(path: Path, rows: list[Row], label: Row) -> None:
+    """A csv file of rows with their label, written whole or not at all."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*columns, *label], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _rounded(value) for name, value in row.items()} | label for row in rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(text.getvalue(), encoding="utf-8")
+    part.replace(path)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows of a csv file."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def label_of(benchmark: str, device: str) -> Row:
+    """Where and on what rows are measured."""
+    import torch
+
+    changed = _git("status", "--porcelain", "--", "tadropedge", "benchmarks")
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {torch.get_num_threads()} torch threads"
+    names = [f"python {platform.python_version()}", *(f"{name} {metadata.version(name)}" for name in PACKAGES)]
+    return {
+        "commit": _git("rev-parse", "--short=12", "HEAD") + (" with local changes" if changed else ""),
+        "machine": f"{torch.cuda.get_device_name()}; {machine}" if device == "cuda" else machine,
+        "device": device,
+        "versions": ", ".join(names),
+        "source": digest(Path(__file__).with_name(f"{benchmark}.py")),
+    }
+
+
+def digest(source: Path) -> str:
+    """Of the source of a benchmark; empty where there is none."""
+    return hashlib.sha256(source.read_bytes()).hexdigest()[:12] if source.exists() else ""
+
+
+def shown(value: object) -> str:
+    """A cell for people: three digits, and thousands apart.
+
+    >>> shown("0.12345"), shown(1234567), shown(1234.5), shown("4e-15"), shown("gcn")
+    ('0.123', '1,234,567', '1,234', '4e-15', 'gcn')
+    """
+    number = number_of(value)
+    if number is None:
+        return str(value)
+    if re.fullmatch(r"-?\d+", str(value)) or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}" if number == 0 or abs(number) >= 1e-3 else f"{number:.0e}"
+
+
+def number_of(value: object) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return None
+
+
+def _label(path: Path) -> Row:
+    return {name: read(path)[0].get(name, "") for name in LABEL}
+
+
+def _rounded(value: object) -> object:
+    return f"{value:.5g}" if isinstance(value, float) else value
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    child(*sys.argv[1:])
