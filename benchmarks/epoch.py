@@ -40,6 +40,8 @@ EDGES = 10_000_000  # of the random graphs
 TOGETHER = 32
 METHODS = ("original", "dropedge@0.7", "degree-proportional@0.5", "jaccard-cdf@0.8", "cdf@0.7")
 
+Peers = Mapping[str, Callable[[], object]]
+
 
 class Turns(Callback):
     """Times the epochs of a training, with or without their evaluations; PyG's calls take turns of as many.
@@ -74,7 +76,7 @@ class Turns(Callback):
 
 
 def take_turns(
-    experiment: Experiment, share: float, peers: Mapping[str, Callable[[], object]], *, seconds: float, turn: int = TURN
+    experiment: Experiment, share: float, peers: Peers, *, seconds: float, turn: int = TURN
 ) -> dict[str, float]:
     """Median seconds of an epoch of ours and of each peer."""
     method = "original" if share == 1 else f"dropedge@{share}"
@@ -110,7 +112,8 @@ def pyg_epoch(data: Dataset, share: float, way: str, *, evaluate: bool) -> Calla
     torch.manual_seed(0)
     split, y, nodes = data.split(0), data.labels, data.graph.num_nodes
     edge_index = torch.cat((data.graph.pairs, data.graph.pairs.flip(0)), dim=1)
-    x = data.features.to_dense() if way == "usual" and not data.features.layout == torch.strided else data.features
+    sparse = data.features.layout != torch.strided
+    x = data.features.to_dense() if way == "usual" and sparse else data.features
     model = Gcn(data.num_features, data.num_classes, normalize=way == "usual").to(data.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
 
@@ -124,13 +127,15 @@ def pyg_epoch(data: Dataset, share: float, way: str, *, evaluate: bool) -> Calla
         index, order = index.sort_by("row")
         return index, values[order]
 
-    whole = operator(edge_index) if evaluate else None
+    whole = operator(edge_index) if evaluate or share == 1 else None
+
+    def thinned() -> Any:
+        return operator(dropout_edge(edge_index, p=1 - share, force_undirected=True)[0])
 
     def epoch() -> object:
         model.train()
         optimizer.zero_grad()
-        kept = edge_index if share == 1 else dropout_edge(edge_index, p=1 - share, force_undirected=True)[0]
-        loss = F.cross_entropy(model(x, operator(kept))[split.train], y[split.train])
+        loss = F.cross_entropy(model(x, whole if share == 1 else thinned())[split.train], y[split.train])
         loss.backward()
         optimizer.step()
         return score() if evaluate else float(loss.detach())
@@ -157,9 +162,7 @@ def cited(name: str, device: str) -> Dataset:
 def products(data: Dataset) -> Callable[[], object]:
     """The matrix products of an epoch: features once, for what is evaluated is trained on next, and their gradient."""
     x, shift = data.features, tde.shift_operator(data.graph)
-    if x.layout != torch.strided:
-        x = x.to_sparse_csr()
-    turned = x.to_dense().T.to_sparse_csr() if x.layout != torch.strided else x.T
+    turned = x.T if x.layout == torch.strided else x.to_dense().T.to_sparse_csr()
     first, second = torch.randn(data.num_features, HIDDEN), torch.randn(HIDDEN, data.num_classes)
     first, second = first.to(data.device), second.to(data.device)
     wide = torch.randn(data.graph.num_nodes, HIDDEN, device=data.device)
