@@ -25,6 +25,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -105,8 +106,8 @@ def compared(found: Mapping[str, float], peer: str = "pyg") -> Row:
 def alone(job: Callable[..., Row], limit: float = 600, **arguments: Any) -> Row:
     """The row of a job in a process of its own, with its peak memory; ``status`` says why there is none.
 
-    ``job`` is a function of a module, ``arguments`` are plain values. ``base_mb`` is what Python and its packages hold
-    before. On a GPU the memory is that of the GPU.
+    ``job`` is a function of a benchmark, ``arguments`` are plain values. ``base_mb`` is what Python and its packages
+    hold before. On a GPU the memory is that of the GPU.
     """
     command = [sys.executable, "-m", "benchmarks.frame", name_of(job), json.dumps(arguments)]
     try:
@@ -147,6 +148,16 @@ def peak_mb(device: str) -> float:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def reset_peak(device: str) -> None:
+    """Forget the memory that was held so far, as far as the system can."""
+    if device == "cuda":
+        import torch
+
+        torch.cuda.reset_peak_memory_stats()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def installed(package: str, what: str) -> bool:

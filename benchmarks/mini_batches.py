@@ -6,8 +6,8 @@ probability 0.7, Adam. Ours draws a subgraph per epoch, samples among its edges 
 ``dropout_edge``, ``GCNConv`` or ``SAGEConv`` on the arcs that each layer needs (``trim_to_layer``), as arcs or CSR
 tensors, of which the faster counts.
 
-``NeighborLoader`` needs pyg-lib or torch-sparse. Without them PyG is handed batches that were sampled before, so that
-its time is without sampling: ``pyg_samples`` is no.
+``NeighborLoader`` needs pyg-lib. Without it PyG is handed batches that were sampled before, so that its time is without
+sampling: ``pyg_samples`` is no.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from itertools import cycle
 
 import torch
-import torch_geometric.typing as compiled
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.loader import NeighborLoader
@@ -26,7 +25,7 @@ from torch_geometric.utils import dropout_edge, to_torch_csr_tensor, to_undirect
 
 import tadropedge as tde
 from benchmarks.epoch import take_turns
-from benchmarks.frame import Row, compared, run
+from benchmarks.frame import Row, compared, installed, run
 from benchmarks.graphs import dataset_of, power_law, random_graph
 from tadropedge.lab import Experiment, MiniBatch, TrainingSettings
 
@@ -104,9 +103,7 @@ def step_of(peer: nn.Module, source: Iterator[Data]) -> Callable[[], object]:
 
 def steps(options: Namespace) -> Iterator[Row]:
     """A step of each network on each graph."""
-    loads = compiled.WITH_PYG_LIB or compiled.WITH_TORCH_SPARSE
-    if not loads:
-        print("skipped: sampling by NeighborLoader (neither pyg-lib nor torch-sparse is installed)", flush=True)
+    loads = installed("pyg_lib", "sampling by NeighborLoader")
     size = 64 if options.quick else SEEDS
     for name, make in {"tiny": lambda: random_graph(2_000, 40_000)}.items() if options.quick else GRAPHS.items():
         torch.manual_seed(0)

@@ -1,0 +1,129 @@
+"""The lowest eigenvectors of a graph and effective resistance: seconds and peak memory, each in a process of its own.
+
+* ``spectrum``: aggregate resistance against scores from SciPy's eigenvectors at the best settings that are known to us:
+  a looser tolerance and a larger basis for Lanczos, a symmetric factorisation for shift-invert, plain aggregation of
+  pyamg as the preconditioner of LOBPCG. ``Spearman``: of a peer's scores with ours. A peer has 60 seconds.
+* ``spectrum-1e6``, ``-1e7``, ``-1e8``: ours alone, and effective resistance to a standard error of 30 %, on a graph of
+  so many edges with power-law degrees in seven blocks. The two larger ones are measured only by ``--only``.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian as scipy_laplacian
+from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, splu
+from scipy.stats import spearmanr
+
+import tadropedge as tde
+from benchmarks.frame import Row, alone, installed, reset_peak, run, timed
+from benchmarks.graphs import graph_of, largest_component, power_law
+
+LAPLACIANS = ("combinatorial", "normalized")
+SHIFT = -1e-5  # L itself is singular, so a shift-invert needs a small one
+LIMIT, LONG = 60, 7_200  # seconds
+
+
+def lanczos(L: Any, start: np.ndarray) -> np.ndarray:
+    """SciPy's Lanczos for the smallest eigenvalues, with a large basis, as accurate as a score needs."""
+    return eigsh(L, k=start.shape[1], which="SA", tol=1e-6, ncv=40)[1]
+
+
+def shift_invert(L: Any, start: np.ndarray) -> np.ndarray:
+    """SciPy's shift-invert mode with a factorisation that knows that L is symmetric."""
+    shifted = (L - SHIFT * sp.identity(L.shape[0])).tocsc()
+    factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    inverse = LinearOperator(L.shape, matvec=factor.solve, dtype=np.float64)
+    return eigsh(L, k=start.shape[1], sigma=SHIFT, which="LM", OPinv=inverse)[1]
+
+
+def multigrid(L: Any, start: np.ndarray) -> np.ndarray:
+    """LOBPCG with plain aggregation, whose coarse matrices stay sparse where nodes have many neighbours."""
+    import pyamg
+
+    levels = pyamg.smoothed_aggregation_solver((L + 1e-5 * sp.identity(L.shape[0])).tocsr(), smooth=None)
+    return lobpcg(L, start, M=levels.aspreconditioner(), tol=1e-5, largest=False)[1]
+
+
+PEERS: dict[str, Callable[..., np.ndarray]] = {
+    "eigsh SA, tol 1e-6, ncv 40": lanczos,
+    "eigsh sigma, symmetric": shift_invert,
+    "LOBPCG, pyamg": multigrid,
+}
+GRAPHS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "pubmed": (3, tuple(PEERS)),
+    "email-enron": (7, tuple(PEERS)),
+    "com-dblp": (7, ("LOBPCG, pyamg",)),  # the other two take more than 90 s, Lanczos on its normalised Laplacian 37
+}
+
+
+def against(options: Namespace) -> Iterator[Row]:
+    """Ours and its peers on graphs of one component."""
+    there = installed("pyamg", "LOBPCG with pyamg")
+    for name, (q, peers) in {"tiny": (5, tuple(PEERS))}.items() if options.quick else GRAPHS.items():
+        for laplacian in LAPLACIANS:
+            given = {"graph": name, "q": q, "laplacian": laplacian}
+            theirs = [peer for peer in peers if there or "pyamg" not in peer]
+            for method in ("ours", *(theirs if options.device == "cpu" else ())):  # they know no GPU
+                yield given | {"method": method} | alone(job, LIMIT + 30, **given, method=method, device=options.device)
+
+
+def job(graph: str, q: int, laplacian: str, method: str, device: str) -> Row:
+    """One method: seconds until the scores are there, without reading the graph, and how they rank beside ours."""
+    held = largest_component(graph_of(graph))
+    sizes = {"nodes": held.num_nodes, "edges": held.num_edges}
+    ours = partial(tde.edge_scores, held, "aggregate", q=q, laplacian=laplacian, device=device)
+    warm(device)
+    if method == "ours":
+        return sizes | {"seconds": min(timed(ours, device) for _ in range(2))}
+    A = held.adjacency()
+    degrees, scores = np.asarray(A.sum(axis=1)).ravel(), []
+
+    def theirs() -> None:
+        L = scipy_laplacian(A, normed=laplacian == "normalized").tocsr()
+        start = np.random.default_rng(0).standard_normal((held.num_nodes, q))
+        start[:, 0] = np.sqrt(degrees) if laplacian == "normalized" else 1.0
+        vectors = PEERS[method](L, start)
+        low, high = held.pairs.numpy()
+        scores.append(((vectors[low] - vectors[high]) ** 2).sum(axis=1))
+
+    seconds = timed(theirs)
+    return sizes | {"seconds": seconds, "Spearman": float(spearmanr(scores[0], ours().numpy()).statistic)}
+
+
+def warm(device: str) -> None:
+    """Wake a GPU, and forget the memory of what was before."""
+    if device == "cuda":
+        tde.edge_scores(power_law(100_000), "aggregate", q=7, device=device)
+    reset_peak(device)
+
+
+def large(edges: int, options: Namespace) -> Iterator[Row]:
+    """Ours on a large graph."""
+    for quantity in (*LAPLACIANS, "effective"):
+        drawn = 20_000 if options.quick else edges
+        yield {"quantity": quantity, **alone(one, LONG, quantity=quantity, edges=drawn, device=options.device)}
+
+
+def one(quantity: str, edges: int, device: str) -> Row:
+    """One quantity of a large graph, which stays in the memory of this process."""
+    graph = power_law(edges)
+    warm(device)
+    settings: dict[str, Any] = {"q": 7, "laplacian": quantity}
+    if quantity == "effective":
+        settings = {"relative_error": 0.3}
+    score = "effective" if quantity == "effective" else "aggregate"
+    seconds = timed(lambda: tde.edge_scores(graph, score, device=device, **settings), device)
+    return {"nodes": graph.num_nodes, "edges": graph.num_edges, "seconds": seconds}
+
+
+SIZES = {f"spectrum-{size}": partial(large, int(float(size))) for size in ("1e6", "1e7", "1e8")}
+TABLES = {"spectrum": against, **SIZES}
+
+if __name__ == "__main__":
+    run(TABLES, slow=["spectrum-1e7", "spectrum-1e8"])
