@@ -41,7 +41,7 @@ def workers(options: Namespace) -> Iterator[Row]:
     """Batches here and on Ray."""
     if options.device == "cuda" or not installed("ray", "cluster-ray"):
         return
-    count, nodes, epochs = (2, 20, 5) if options.quick else (12, 200, 40)
+    count, nodes, epochs = (2, 20, 5) if options.quick else (6, 200, 40)
     experiment = Experiment(
         data=load("clusters", clusters=7, nodes=nodes), hidden=32, training=TrainingSettings(epochs=epochs)
     )

@@ -88,7 +88,7 @@ def masks(options: Namespace) -> Iterator[Row]:
         }
         for what, (ours, way, theirs, more) in cases.items():
             row: Row = {"graph": name, "edges": graph.num_edges, "what": what}
-            row |= beside(epochs(ours), {way: theirs}, 0.1 if options.quick else 3, options.device, peer="peer")
+            row |= beside(epochs(ours), {way: theirs}, 0.1 if options.quick else 2, options.device, peer="peer")
             least = copying(9 * graph.num_edges + more, options.device)  # a probability in, an answer out
             yield row | {"bound_ms": 1e3 * medians({"bound": least}, 0.1, options.device)["bound"]}
 
@@ -133,7 +133,7 @@ def forward(options: Namespace) -> Iterator[Row]:
 
                 row: Row = {"graph": name, "edges": graph.num_edges, "features": width, "share": share}
                 ways = ways_of_pyg(edge_index, graph.num_nodes, x, share)
-                row |= beside(epochs(ours), ways, 0.1 if options.quick else 2, device)
+                row |= beside(epochs(ours), ways, 0.1 if options.quick else 1.5, device)
                 least = 9 * graph.num_edges + 4 * graph.pattern.num_entries + 8 * x.numel()
                 bound = medians({"bound": copying(least, device)}, 0.1, device)["bound"]
                 yield row | {"bound_ms": 1e3 * bound}

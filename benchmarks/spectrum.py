@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -44,9 +46,7 @@ def shift_invert(L: Any, start: np.ndarray) -> np.ndarray:
 
 def multigrid(L: Any, start: np.ndarray) -> np.ndarray:
     """LOBPCG with plain aggregation, whose coarse matrices stay sparse where nodes have many neighbours."""
-    import pyamg
-
-    levels = pyamg.smoothed_aggregation_solver((L + 1e-5 * sp.identity(L.shape[0])).tocsr(), smooth=None)
+    levels = sys.modules["pyamg"].smoothed_aggregation_solver((L + 1e-5 * sp.identity(L.shape[0])).tocsr(), smooth=None)
     return lobpcg(L, start, M=levels.aspreconditioner(), tol=1e-5, largest=False)[1]
 
 
@@ -58,7 +58,7 @@ PEERS: dict[str, Callable[..., np.ndarray]] = {
 GRAPHS: dict[str, tuple[int, tuple[str, ...]]] = {
     "pubmed": (3, tuple(PEERS)),
     "email-enron": (7, tuple(PEERS)),
-    "com-dblp": (7, ("LOBPCG, pyamg",)),  # the other two take more than 90 s, Lanczos on its normalised Laplacian 37
+    "com-dblp": (7, ("LOBPCG, pyamg",)),  # the other two take more than 90 s
 }
 
 
@@ -66,7 +66,7 @@ def against(options: Namespace) -> Iterator[Row]:
     """Ours and its peers on graphs of one component."""
     there = installed("pyamg", "LOBPCG with pyamg")
     for name, (q, peers) in {"tiny": (5, tuple(PEERS))}.items() if options.quick else GRAPHS.items():
-        for laplacian in LAPLACIANS:
+        for laplacian in LAPLACIANS[: 1 if name in ("tiny", "com-dblp") else 2]:
             given = {"graph": name, "q": q, "laplacian": laplacian}
             theirs = [peer for peer in peers if there or "pyamg" not in peer]
             for method in ("ours", *(theirs if options.device == "cpu" else ())):  # they know no GPU
@@ -78,9 +78,12 @@ def job(graph: str, q: int, laplacian: str, method: str, device: str) -> Row:
     held = largest_component(graph_of(graph))
     sizes = {"nodes": held.num_nodes, "edges": held.num_edges}
     ours = partial(tde.edge_scores, held, "aggregate", q=q, laplacian=laplacian, device=device)
+    if "pyamg" in method:
+        importlib.import_module("pyamg")  # not in its time
     warm(device)
     if method == "ours":
-        return sizes | {"seconds": min(timed(ours, device) for _ in range(2))}
+        seconds = timed(ours, device)
+        return sizes | {"seconds": seconds if seconds > 3 else min(seconds, timed(ours, device))}
     A = held.adjacency()
     degrees, scores = np.asarray(A.sum(axis=1)).ravel(), []
 

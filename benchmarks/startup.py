@@ -1,6 +1,6 @@
 """How long a user waits before anything happens: imports and short answers of the command line, beside torch's import.
 
-The best of ten fresh processes each, which take turns; the start of Python itself is included.
+The best of five fresh processes each, which take turns; the start of Python itself is included.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CASES = {
 
 def starts(options: Namespace) -> Iterator[Row]:
     """Seconds of every case, and CPU seconds, which other work on the machine changes less."""
-    runs = 1 if options.quick else 10
+    runs = 1 if options.quick else 5
     wall: dict[str, list[float]] = {case: [] for case in CASES}
     work: dict[str, list[float]] = {case: [] for case in CASES}
     for _ in range(runs):
