@@ -32,6 +32,7 @@ $(READY): pyproject.toml constraints.txt
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m benchmarks check
 
 types: $(READY)
 	$(BIN)/mypy

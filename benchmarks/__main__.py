@@ -1,7 +1,8 @@
 """The commands of the benchmarks, and all of them in turn.
 
-``python -m benchmarks`` lists them; ``python -m benchmarks all`` measures whatever this commit has not measured yet,
-each in a process of its own, and goes on after a failure. Leave the machine alone meanwhile.
+``python -m benchmarks`` lists them. ``python -m benchmarks all`` measures whatever this commit has not measured yet,
+each in a process of its own, and goes on after a failure; leave the machine alone meanwhile. ``fill`` writes the tables
+of the docs, ``check`` says which of them, and which results, are not of today.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 
+from benchmarks.fill import fill
 from benchmarks.frame import ROOT
 
 MINUTES = {  # on two idle cores
@@ -33,25 +35,30 @@ def first_line(name: str) -> str:
     return (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
 
 
+def measure_all(options: list[str]) -> list[str]:
+    """Run every benchmark; those that failed."""
+    failed = []
+    for name in MINUTES:
+        print(f"\n== {name}", flush=True)
+        start = time.perf_counter()
+        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--resume", *options], cwd=ROOT).returncode:
+            failed.append(f"failed: python -m benchmarks.{name}")
+        print(f"== {name}: {(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
+    return failed
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["all"], help="all: measure; without it, list the commands")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--quick", action="store_true", help="try all code at tiny sizes; nothing is written")
-    options = parser.parse_args()
-    failed = []
-    for name, minutes in MINUTES.items():
-        command = [sys.executable, "-m", f"benchmarks.{name}", "--resume", "--device", options.device]
-        if options.what is None:
-            print(f"python -m benchmarks.{name:<13} {minutes:>4} min   {first_line(name)}")
-            continue
-        print(f"\n== {name}: about {'a minute' if options.quick else f'{minutes} minutes'}", flush=True)
-        start = time.perf_counter()
-        if subprocess.run([*command, *(["--quick"] if options.quick else [])], cwd=ROOT).returncode:
-            failed.append(name)
-        print(f"== {name}: {(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
-    print(f"failed: {', '.join(failed)}" if failed else "" if options.what is None else "all measured")
-    return bool(failed)
+    parser.add_argument("what", nargs="?", default="list", choices=["list", "all", "fill", "check"])
+    what, options = parser.parse_known_args()  # all hands --quick and --device on
+    left: list[str] = []
+    if what.what == "list":
+        for name, minutes in MINUTES.items():
+            print(f"python -m benchmarks.{name:<13} {minutes} min   {first_line(name)}")
+    else:
+        left = measure_all(options) if what.what == "all" else fill(check=what.what == "check")
+    print(*left, sep="\n", end="\n" * bool(left), file=sys.stderr)
+    return bool(left)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,19 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median
-from typing import Any
 
 import torch
 
-from benchmarks.frame import ROOT, Row, installed, name_of, now, run, timed
+from benchmarks.epoch import Turns
+from benchmarks.frame import ROOT, Row, installed, name_of, run, timed
 from benchmarks.graphs import dataset_of, random_graph
-from tadropedge.lab import Callback, Candidate, Experiment, MiniBatch, Outcome, TrainingSettings, Trial, load
+from tadropedge.lab import Candidate, Experiment, MiniBatch, Outcome, TrainingSettings, Trial, load
 from tadropedge.lab.search.executors import Executor, Local
 from tadropedge.lab.search.ray import Ray
 from tadropedge.lab.training.ranks import joined_ranks
@@ -72,22 +72,6 @@ def on(executor: Executor, train: Callable[..., list[Outcome]], batches: list[li
     return {"start_s": started, "overhead_ms": 1e3 * empty, "seconds": seconds}
 
 
-class Clock(Callback):
-    """The seconds of epochs without evaluation."""
-
-    def __init__(self, device: str) -> None:
-        self.device, self.took = device, []
-
-    def start(self, run: Any) -> None:
-        self.last = now(self.device)
-
-    def epoch(self, run: Any) -> None:
-        end = now(self.device)
-        if not run.training.evaluates(run.epoch - 1):
-            self.took.append(end - self.last)
-        self.last = end
-
-
 def job(quick: bool, device: str) -> Row:
     """What each process of torchrun runs."""
     torch.set_num_threads(1)
@@ -97,9 +81,9 @@ def job(quick: bool, device: str) -> Row:
         data = dataset_of(random_graph(nodes, edges), FEATURES, CLASSES, split=(size * steps, 200, 200))
         settings = TrainingSettings(epochs=12, mini_batch=MiniBatch(size=size, fanout=(15, 10)))
         experiment = Experiment(data=data, hidden=128, training=settings, device=here)
-        clock = Clock(device)
-        Trainer(experiment, ranks=ranks).train([Trial(candidate=Candidate.parse("dropedge@0.7"))], [clock])
-    return {"edges": data.graph.num_edges, "epoch_s": median(clock.took[1:])}
+        turns = Turns({}, seconds=math.inf, turn=1, evaluated=False)  # no rank may end before the others
+        Trainer(experiment, ranks=ranks).train([Trial(candidate=Candidate.parse("dropedge@0.7"))], [turns])
+    return {"edges": data.graph.num_edges, "epoch_s": turns.medians()["ours"]}
 
 
 def ranks(options: Namespace) -> Iterator[Row]:

@@ -3,16 +3,14 @@
     <!-- table masks.csv: graph, edges, ours_ms, pyg_ms, ratio where graph=cora -->
     <!-- end -->
 
-``python -m benchmarks.fill`` fills them. With ``--check`` it writes nothing, and fails where a table is not as its file
-or where the source of a benchmark (not what it imports) has changed since its file was measured.
+``python -m benchmarks fill`` fills them. ``python -m benchmarks check`` fails where a table is not as its file, or
+where the source of a benchmark (not what it imports) has changed since then.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +21,6 @@ MARK = re.compile(
     r"(?P<table>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
-UNITS = {"ms": "ms", "s": "s", "mb": "MB"}
 
 
 def fill(root: Path = ROOT, *, check: bool = False) -> list[str]:
@@ -44,7 +41,7 @@ def fill(root: Path = ROOT, *, check: bool = False) -> list[str]:
         if filled == text:
             continue
         if check:
-            found.append(f"{name} has a table that is not as its csv file: run python -m benchmarks.fill")
+            found.append(f"{name} has a table that is not as its csv file: run python -m benchmarks fill")
         else:
             page.write_text(filled, encoding="utf-8")
     return found
@@ -76,32 +73,10 @@ def _filled(mark: re.Match[str], page: Path, root: Path) -> str:
     wanted = [part.strip().partition("=")[::2] for part in (mark["where"] or "").split(" and ") if part]
     rows = [row for row in read(path) if all(row[name] == value for name, value in wanted)]
     numbers = {column for column in columns if all(number_of(row[column]) is not None for row in rows if row[column])}
-    lines = ["| " + " | ".join(map(_heading, columns)) + " |"]
+    lines = ["| " + " | ".join(column.replace("_", " ") for column in columns) + " |"]
     lines.append("|" + "|".join("---:" if column in numbers else "---" for column in columns) + "|")
     lines += ["| " + " | ".join(shown(row[column]) for column in columns) + " |" for row in rows]
     link = Path(os.path.relpath(path, page.parent)).as_posix()
     command = f"python -m benchmarks.{_benchmark(mark['file'])}"
     lines += ["", f"From [{mark['file']}]({link}), by `{command}`."]
     return mark["mark"] + "\n".join(lines) + "\n" + mark["end"]
-
-
-def _heading(column: str) -> str:
-    """A column in words.
-
-    >>> _heading("ours_ms"), _heading("keep_ratio")
-    ('ours (ms)', 'keep ratio')
-    """
-    name, _, unit = column.rpartition("_")
-    return f"{name.replace('_', ' ')} ({UNITS[unit]})" if name and unit in UNITS else column.replace("_", " ")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    left = fill(check=parser.parse_args().check)
-    print(*left, sep="\n", file=sys.stderr, end="\n" * bool(left))
-    sys.exit(bool(left))
-
-
-if __name__ == "__main__":
-    main()

@@ -16,7 +16,6 @@ import importlib
 import io
 import json
 import os
-import platform
 import random
 import re
 import statistics
@@ -25,22 +24,23 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from tadropedge.lab.reports.label import run_label
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path("results", "benchmarks")
 LABEL = ("commit", "machine", "device", "versions", "source")
-PACKAGES = ("torch", "torch-geometric", "numpy", "scipy")
 PRUNED = 3.0  # a way of a peer's that takes so many times as long as its best one runs once
 
 Row = dict[str, Any]
 Table = Callable[[argparse.Namespace], Iterable[Row]]
 
-os.environ.setdefault("TADROPEDGE_DATA", str(ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.setdefault("TADROPEDGE_DATA", str(ROOT.parent / "shared" / "data")))
 
 
 # -- measuring --------------------------------------------------------------------------------------------
@@ -49,8 +49,6 @@ os.environ.setdefault("TADROPEDGE_DATA", str(ROOT.parent / "shared" / "data"))
 def now(device: str = "cpu") -> float:
     """The time when all work so far is done."""
     if device == "cuda":
-        import torch
-
         torch.cuda.synchronize()
     return time.perf_counter()
 
@@ -138,32 +136,23 @@ def child(job: str, arguments: str) -> None:
     base = peak_mb("cpu")
     row = call(**given)
     if os.environ.get("RANK", "0") == "0":
-        device = given.get("device", "cpu")
-        print(json.dumps({**row, "peak_mb": peak_mb(device), "base_mb": base if device == "cpu" else 0.0}))
+        device = given["device"]
+        print(json.dumps({"peak_mb": peak_mb(device), "base_mb": base if device == "cpu" else 0.0, **row}))
 
 
 def peak_mb(device: str) -> float:
     """The most memory that this process has held, on the GPU or in all."""
     if device == "cuda":
-        import torch
-
         return torch.cuda.max_memory_allocated() / 2**20
-    status = Path("/proc/self/status")
-    if status.exists():  # resource counts the memory of the process that started this one, too
-        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    status = Path("/proc/self/status").read_text()  # resource counts what the process that started this one held, too
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 2**10
 
 
 def reset_peak(device: str) -> None:
-    """Forget the memory that was held so far, as far as the system can."""
+    """Forget the memory that was held so far."""
     if device == "cuda":
-        import torch
-
         torch.cuda.reset_peak_memory_stats()
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def installed(package: str, what: str) -> bool:
@@ -190,7 +179,7 @@ def run(tables: Mapping[str, Table], slow: Iterable[str] = ()) -> None:
     label = label_of(Path(str(module.__file__)).stem, options.device)
     for name in options.only or [name for name in tables if name not in slow]:
         path = ROOT / RESULTS / f"{name}{'-cuda' * (options.device == 'cuda')}.csv"
-        if options.resume and path.exists() and _label(path) == label:
+        if options.resume and path.exists() and read(path)[0].items() >= label.items():
             print(f"{path.relative_to(ROOT)}: measured by this commit already", flush=True)
             continue
         print(f"\n{name}", flush=True)
@@ -209,7 +198,8 @@ def write(path: Path, rows: list[Row], label: Row) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, [*columns, *label], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _rounded(value) for name, value in row.items()} | label for row in rows)
+    for row in rows:
+        writer.writerow({name: f"{one:.5g}" if isinstance(one, float) else one for name, one in row.items()} | label)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(text.getvalue(), encoding="utf-8")
@@ -224,18 +214,10 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def label_of(benchmark: str, device: str) -> Row:
     """Where and on what rows are measured."""
-    import torch
-
-    changed = _git("status", "--porcelain", "--", "tadropedge", "benchmarks")
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, {torch.get_num_threads()} torch threads"
-    names = [f"python {platform.python_version()}", *(f"{name} {metadata.version(name)}" for name in PACKAGES)]
-    return {
-        "commit": _git("rev-parse", "--short=12", "HEAD") + (" with local changes" if changed else ""),
-        "machine": f"{torch.cuda.get_device_name()}; {machine}" if device == "cuda" else machine,
-        "device": device,
-        "versions": ", ".join(names),
-        "source": digest(Path(__file__).with_name(f"{benchmark}.py")),
-    }
+    label = run_label(device, packages=["torch-geometric"])
+    label["versions"] = ", ".join(f"{name} {version}" for name, version in label["versions"].items())
+    label["source"] = digest(Path(__file__).with_name(f"{benchmark}.py"))
+    return {name: label[name] for name in LABEL}
 
 
 def digest(source: Path) -> str:
@@ -258,22 +240,11 @@ def shown(value: object) -> str:
 
 
 def number_of(value: object) -> float | None:
+    """The number that a cell shows, if it is one."""
     try:
         return None if isinstance(value, bool) else float(str(value))
     except ValueError:
         return None
-
-
-def _label(path: Path) -> Row:
-    return {name: read(path)[0].get(name, "") for name in LABEL}
-
-
-def _rounded(value: object) -> object:
-    return f"{value:.5g}" if isinstance(value, float) else value
-
-
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

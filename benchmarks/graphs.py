@@ -2,69 +2,56 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
-from torch_geometric.io import read_planetoid_data
 
 import tadropedge as tde
-from benchmarks import frame  # says where the data is
+from benchmarks.frame import DATA
 from tadropedge.lab import Dataset, load
 
-CITATION = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 CLUSTERS, PER_NODE = 7, 10  # of power-law graphs
 PIECE = 4_000_000  # edges that are drawn together
-DATA = Path(os.environ.get("TADROPEDGE_DATA", frame.ROOT))
+GRAPHS = DATA / "graphs"
+BLOCKS = {"tiny": (60, 0.2, 0.05), "dense": (1_000, 0.08, 0.005)}  # nodes of five blocks, chances inside and between
 
 
-def data_of(name: str) -> Data:
-    """A graph by its name, sorted by rows; with features where it has any. ``tiny`` is for trying."""
-    if name == "tiny":
-        return block_model(500, 20)
-    if name in CITATION:
-        return read_planetoid_data(str(DATA / "planetoid" / CITATION[name] / "raw"), name)
-    path = DATA / "graphs" / f"{name}.npz"
-    if path.exists():
-        with np.load(path) as held:
-            x = torch.zeros(*held["x_shape"].tolist())
-            row = np.repeat(np.arange(len(x)), np.diff(held["x_indptr"]))
-            x[torch.from_numpy(row), torch.from_numpy(held["x_indices"]).long()] = torch.from_numpy(held["x_data"])
-            edge_index, y = both_directions(torch.from_numpy(held["edge_index"])), torch.from_numpy(held["y"])
-        return Data(x=x, edge_index=edge_index, y=y)
-    [file] = (DATA / "graphs").glob(f"{name}.*.gz")
-    pairs = tde.Graph.from_file(file).pairs
-    return Data(edge_index=both_directions(pairs), num_nodes=int(pairs.max()) + 1)
+def labelled(name: str) -> Dataset:
+    """A dataset by its name, of this package or of a file. ``tiny`` is for trying, ``dense`` has degrees near 100."""
+    if name in BLOCKS:
+        nodes, inside, between = BLOCKS[name]
+        return load("dense", classes=5, nodes=nodes, inside=inside, between=between, features=64, split="full")
+    file = GRAPHS / f"{name}.npz"
+    return load(file if file.exists() else name, split="full")
 
 
 def graph_of(name: str) -> tde.Graph:
-    """The same as a graph, with what it finds once: its components and its pattern."""
-    graph = tde.Graph.from_data(data_of(name))
+    """A graph by its name, with what it finds once: its components and its pattern."""
+    files = list(GRAPHS.glob(f"{name}.t*.gz"))
+    graph = tde.Graph.from_file(files[0]) if files else labelled(name).graph
     _ = graph.components, graph.pattern
     return graph
 
 
-def both_directions(edge_index: Tensor) -> Tensor:
-    """Both directions of every edge once, sorted by rows, without self-loops."""
-    low, high = edge_index[:, edge_index[0] != edge_index[1]]
-    nodes = int(edge_index.max()) + 1
-    keys = torch.cat((low * nodes + high, high * nodes + low)).unique()
-    return torch.stack((keys // nodes, keys % nodes))
+def data_of(name: str) -> Data:
+    """A dataset as PyG's users have it: dense features, and both directions of every edge, sorted by rows."""
+    data = labelled(name)
+    return Data(x=data.features.to_dense(), edge_index=arcs_of(data.graph), y=data.labels)
 
 
-def block_model(nodes: int = 5_000, degree: int = 100, classes: int = 5, features: int = 64) -> Data:
-    """A block model of that mean degree, four of five edges inside the classes, with noisy features."""
-    random = torch.Generator().manual_seed(0)
-    y, count = torch.arange(nodes) % classes, nodes * degree // 2
-    one = torch.randint(nodes, (count,), generator=random)
-    step = torch.randint(1, nodes // classes, (count,), generator=random) * classes
-    across = torch.randint(1, nodes, (count,), generator=random)
-    other = (one + torch.where(torch.rand(count, generator=random) < 0.8, step, across)) % nodes
-    x = torch.nn.functional.one_hot(y, features).float() + torch.randn(nodes, features, generator=random)
-    return Data(x=x, edge_index=both_directions(torch.stack((one, other))), y=y)
+def arcs_of(graph: tde.Graph) -> Tensor:
+    """Both directions of every edge, sorted by rows."""
+    arcs = torch.cat((graph.pairs, graph.pairs.flip(0)), dim=1)
+    return arcs[:, (arcs[0] * graph.num_nodes + arcs[1]).argsort()]
+
+
+def sorted_index(places: Tensor, values: Tensor, nodes: int) -> tuple[EdgeIndex, Tensor]:
+    """PyG's own index of a symmetric operator, in 32 bits and sorted by rows, and its values."""
+    index = EdgeIndex(places.to(torch.int32), sparse_size=(nodes, nodes), is_undirected=True)
+    index, order = index.sort_by("row")
+    return index, values[order]
 
 
 def random_graph(nodes: int, edges: int) -> tde.Graph:

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.loader import NeighborLoader
 from torch_geometric.nn import GCNConv, SAGEConv
-from torch_geometric.utils import dropout_edge, to_torch_csr_tensor, to_undirected, trim_to_layer
+from torch_geometric.utils import dropout_edge, to_torch_csr_tensor, trim_to_layer
 
 import tadropedge as tde
 from benchmarks.epoch import take_turns
 from benchmarks.frame import Row, compared, installed, run
-from benchmarks.graphs import dataset_of, power_law, random_graph
+from benchmarks.graphs import arcs_of, dataset_of, power_law, random_graph
 from tadropedge.lab import Experiment, MiniBatch, TrainingSettings
 
 KEEP, FEATURES, HIDDEN, CLASSES = 0.7, 128, 128, 16
@@ -108,7 +108,7 @@ def steps(options: Namespace) -> Iterator[Row]:
     for name, make in {"tiny": lambda: random_graph(2_000, 40_000)}.items() if options.quick else GRAPHS.items():
         torch.manual_seed(0)
         whole = dataset_of(make(), FEATURES, CLASSES, split=(STEPS * size, 500, 500))
-        edge_index, train = to_undirected(whole.graph.pairs), whole.split(0).train
+        edge_index, train = arcs_of(whole.graph), whole.split(0).train
         data = Data(x=whole.features, y=whole.labels, edge_index=edge_index)
         for network in ("gcn", "sage") if name.startswith("power-law") else ("gcn",):
             layer = LAYERS[network]

@@ -3,8 +3,9 @@
 * ``spectrum``: aggregate resistance against scores from SciPy's eigenvectors at the best settings that are known to us:
   a looser tolerance and a larger basis for Lanczos, a symmetric factorisation for shift-invert, plain aggregation of
   pyamg as the preconditioner of LOBPCG. ``Spearman``: of a peer's scores with ours. A peer has 60 seconds.
-* ``spectrum-1e6``, ``-1e7``, ``-1e8``: ours alone, and effective resistance to a standard error of 30 %, on a graph of
-  so many edges with power-law degrees in seven blocks. The two larger ones are measured only by ``--only``.
+* ``spectrum-1e6``, ``-1e7``, ``-1e8``: ours alone, effective resistance to a standard error of 30 %, and two scores in
+  one pass, on a graph of so many edges with power-law degrees in seven blocks. The two larger ones are measured only by
+  ``--only``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, splu
 from scipy.stats import spearmanr
 
 import tadropedge as tde
-from benchmarks.frame import Row, alone, installed, reset_peak, run, timed
+from benchmarks.frame import Row, alone, installed, peak_mb, reset_peak, run, timed
 from benchmarks.graphs import graph_of, largest_component, power_law
 
 LAPLACIANS = ("combinatorial", "normalized")
+QUANTITIES = (*LAPLACIANS, "effective", "jaccard", "pagerank")
 SHIFT = -1e-5  # L itself is singular, so a shift-invert needs a small one
 LIMIT, LONG = 60, 7_200  # seconds
 
@@ -67,65 +69,51 @@ def against(options: Namespace) -> Iterator[Row]:
     there = installed("pyamg", "LOBPCG with pyamg")
     for name, (q, peers) in {"tiny": (5, tuple(PEERS))}.items() if options.quick else GRAPHS.items():
         for laplacian in LAPLACIANS[: 1 if name in ("tiny", "com-dblp") else 2]:
-            given = {"graph": name, "q": q, "laplacian": laplacian}
+            given = {"graph": name, "quantity": laplacian, "q": q}
             theirs = [peer for peer in peers if there or "pyamg" not in peer]
             for method in ("ours", *(theirs if options.device == "cpu" else ())):  # they know no GPU
                 yield given | {"method": method} | alone(job, LIMIT + 30, **given, method=method, device=options.device)
 
 
-def job(graph: str, q: int, laplacian: str, method: str, device: str) -> Row:
+def large(size: str, options: Namespace) -> Iterator[Row]:
+    """Ours on a large graph."""
+    for quantity in QUANTITIES[: 3 if options.quick else None]:
+        given = {"graph": "2e4" if options.quick else size, "quantity": quantity}
+        yield given | alone(job, LONG, **given, method="ours", q=7, device=options.device)
+
+
+def job(graph: str, quantity: str, method: str, q: int, device: str) -> Row:
     """One method: seconds until the scores are there, without reading the graph, and how they rank beside ours."""
-    held = largest_component(graph_of(graph))
-    sizes = {"nodes": held.num_nodes, "edges": held.num_edges}
-    ours = partial(tde.edge_scores, held, "aggregate", q=q, laplacian=laplacian, device=device)
+    made = power_law(int(float(graph))) if graph[0].isdigit() else largest_component(graph_of(graph))
+    settings = {"q": q, "laplacian": quantity} if quantity in LAPLACIANS else {}
+    settings |= {"relative_error": 0.3} if quantity == "effective" else {}
+    score = "aggregate" if quantity in LAPLACIANS else quantity
+    ours = partial(tde.edge_scores, made, score, device=device, **settings)
+    if device == "cuda":  # wakes it
+        tde.edge_scores(power_law(100_000), "aggregate", q=7, device=device)
     if "pyamg" in method:
         importlib.import_module("pyamg")  # not in its time
-    warm(device)
+    reset_peak(device)
+    row: Row = {"nodes": made.num_nodes, "edges": made.num_edges}
     if method == "ours":
         seconds = timed(ours, device)
-        return sizes | {"seconds": seconds if seconds > 3 else min(seconds, timed(ours, device))}
-    A = held.adjacency()
-    degrees, scores = np.asarray(A.sum(axis=1)).ravel(), []
-
-    def theirs() -> None:
-        L = scipy_laplacian(A, normed=laplacian == "normalized").tocsr()
-        start = np.random.default_rng(0).standard_normal((held.num_nodes, q))
-        start[:, 0] = np.sqrt(degrees) if laplacian == "normalized" else 1.0
-        vectors = PEERS[method](L, start)
-        low, high = held.pairs.numpy()
-        scores.append(((vectors[low] - vectors[high]) ** 2).sum(axis=1))
-
-    seconds = timed(theirs)
-    return sizes | {"seconds": seconds, "Spearman": float(spearmanr(scores[0], ours().numpy()).statistic)}
+        return row | {"seconds": seconds if seconds > 3 else min(seconds, timed(ours, device))}
+    scores: list[np.ndarray] = []
+    row["seconds"] = timed(lambda: scores.append(scores_of_peer(made, quantity == "normalized", PEERS[method], q)))
+    row["peak_mb"] = peak_mb(device)
+    return row | {"Spearman": float(spearmanr(scores[0], ours().numpy()).statistic)}
 
 
-def warm(device: str) -> None:
-    """Wake a GPU, and forget the memory of what was before."""
-    if device == "cuda":
-        tde.edge_scores(power_law(100_000), "aggregate", q=7, device=device)
-    reset_peak(device)
+def scores_of_peer(graph: tde.Graph, normalized: bool, peer: Callable[..., np.ndarray], q: int) -> np.ndarray:
+    """The scores from a peer's eigenvectors, the first of which it is told."""
+    A, (low, high) = graph.adjacency(), graph.pairs.numpy()
+    start = np.random.default_rng(0).standard_normal((graph.num_nodes, q))
+    start[:, 0] = np.sqrt(np.asarray(A.sum(axis=1)).ravel()) if normalized else 1.0
+    vectors = peer(scipy_laplacian(A, normed=normalized).tocsr(), start)
+    return ((vectors[low] - vectors[high]) ** 2).sum(axis=1)
 
 
-def large(edges: int, options: Namespace) -> Iterator[Row]:
-    """Ours on a large graph."""
-    for quantity in (*LAPLACIANS, "effective"):
-        drawn = 20_000 if options.quick else edges
-        yield {"quantity": quantity, **alone(one, LONG, quantity=quantity, edges=drawn, device=options.device)}
-
-
-def one(quantity: str, edges: int, device: str) -> Row:
-    """One quantity of a large graph, which stays in the memory of this process."""
-    graph = power_law(edges)
-    warm(device)
-    settings: dict[str, Any] = {"q": 7, "laplacian": quantity}
-    if quantity == "effective":
-        settings = {"relative_error": 0.3}
-    score = "effective" if quantity == "effective" else "aggregate"
-    seconds = timed(lambda: tde.edge_scores(graph, score, device=device, **settings), device)
-    return {"nodes": graph.num_nodes, "edges": graph.num_edges, "seconds": seconds}
-
-
-SIZES = {f"spectrum-{size}": partial(large, int(float(size))) for size in ("1e6", "1e7", "1e8")}
+SIZES = {f"spectrum-{size}": partial(large, size) for size in ("1e6", "1e7", "1e8")}
 TABLES = {"spectrum": against, **SIZES}
 
 if __name__ == "__main__":

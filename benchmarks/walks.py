@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from inspect import CO_OPTIMIZED  # of functions, but not of modules and classes that are being imported
 from io import StringIO
@@ -44,13 +44,14 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.partitio
 """
 
 
-class Walk:
-    """The files of the package in which a function runs during a block, in the order in which they are entered."""
+class Walk(Callback):
+    """The files of the package in which a function runs during a block, or during the third epoch of a training."""
 
-    def __enter__(self) -> dict[str, None]:
+    def __init__(self) -> None:
         self.found: dict[str, None] = {}
+
+    def __enter__(self) -> None:
         sys.setprofile(self.look)
-        return self.found
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(None)
@@ -60,49 +61,36 @@ class Walk:
         if event == "call" and frame.f_code.co_flags & CO_OPTIMIZED and file.is_relative_to(PACKAGE):
             self.found[str(file.relative_to(PACKAGE))] = None
 
-
-class OneEpoch(Callback):
-    """The walk of the third epoch."""
-
-    def __init__(self) -> None:
-        self.walk = Walk()
-
     def epoch(self, run: Any) -> None:
-        if run.epoch == 2:
-            self.walk.__enter__()
-        elif run.epoch == 3:
-            self.walk.__exit__()
+        if run.epoch in (2, 3):
+            sys.setprofile(self.look if run.epoch == 2 else None)
 
-
-def row(name: str, files: dict[str, None], most: int | None) -> Row:
-    return {"call": name, "files": len(files), "most": most, "which": " ".join(files)}
+    def row(self, call: str, most: int | None) -> Row:
+        return {"call": call, "files": len(self.found), "most": most, "which": " ".join(self.found)}
 
 
 def calls(options: Namespace) -> Iterator[Row]:
     """Each method as a module, ``dropout_edge``, commands, and an epoch of a GCN."""
     edge_index = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3, 3, 1], [1, 0, 2, 1, 0, 2, 3, 2, 1, 3]])
-    made: list[tuple[str, Callable[[], object], int | None]] = []
     for method in METHODS:
-        settings = {"q": 2, "keep_prob": 0.5} if method == "cdf" else {"keep_ratio": 0.75}
-        drop = DropEdge(method, **settings)
-        made += [(f"{method}, {when}", lambda drop=drop: drop(edge_index), most) for when, most in
-                 (("first", None), ("second", None), ("later", MOST_FILES))]  # fmt: skip
-    made += [("dropout_edge", lambda: dropout_edge(edge_index), MOST_FILES)]
-    seeded: dict[str, Any] = {"force_undirected": True, "seed": 0}
-    made += [("dropout_edge(seed=0)", lambda: dropout_edge(edge_index, **seeded), MOST_FILES)]
-    for name, call, most in made:
-        with Walk() as found:
-            call()
-        if not name.endswith("second"):
-            yield row(name, found, most)
+        drop = DropEdge(method, **({"q": 2, "keep_prob": 0.5} if method == "cdf" else {"keep_ratio": 0.75}))
+        for when, most in (("first", None), ("second", None), ("later", MOST_FILES)):
+            with (walk := Walk()):
+                drop(edge_index)
+            if when != "second":
+                yield walk.row(f"{method}, {when}", most)
+    for name, given in (("dropout_edge", {}), ("dropout_edge(seed=0)", {"force_undirected": True, "seed": 0})):
+        with (walk := Walk()):
+            dropout_edge(edge_index, **given)
+        yield walk.row(name, MOST_FILES)
     for name, (words, most) in COMMANDS.items():
         quiet = redirect_stdout(StringIO()), redirect_stderr(StringIO())
-        with tempfile.TemporaryDirectory() as folder, quiet[0], quiet[1], Walk() as found:
+        with tempfile.TemporaryDirectory() as folder, quiet[0], quiet[1], (walk := Walk()):
             command([*words, "--out", str(Path(folder) / "out")])
-        yield row(name, found, most)
-    experiment, epoch = Experiment(data=load("clusters"), training=TrainingSettings(epochs=10)), OneEpoch()
-    train(experiment, [Trial(candidate=Candidate.parse("degree-proportional@0.5"))], [epoch])
-    yield row("an epoch", epoch.walk.found, MOST_OF_EPOCH)
+        yield walk.row(name, most)
+    experiment, walk = Experiment(data=load("clusters"), training=TrainingSettings(epochs=10)), Walk()
+    train(experiment, [Trial(candidate=Candidate.parse("degree-proportional@0.5"))], [walk])
+    yield walk.row("an epoch", MOST_OF_EPOCH)
 
 
 def loaded(options: Namespace) -> Iterator[Row]:
