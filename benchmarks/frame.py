@@ -94,9 +94,9 @@ def beside(
 
 
 def _first(call: Callable[[], object], device: str) -> float:
-    """Seconds of the first call, of a short one without what only the very first costs."""
+    """Seconds of the first call, of short ones the least of four: the very first may load something."""
     took = timed(call, device)
-    return took if took > 0.1 else min(took, timed(call, device))
+    return took if took > 0.2 else min(took, *(timed(call, device) for _ in range(3)))
 
 
 def compared(found: Mapping[str, float], peer: str = "pyg") -> Row:

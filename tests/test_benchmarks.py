@@ -1,6 +1,7 @@
 """Results of benchmarks belong to their commands, and tables in pages to their results."""
 
 import pytest
+
 from benchmarks.fill import fill
 from benchmarks.frame import RESULTS, digest, write
 
