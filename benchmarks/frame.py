@@ -48,8 +48,8 @@ DATA = Path(os.environ.setdefault("TADROPEDGE_DATA", str(ROOT.parent / "shared" 
 
 def now(device: str = "cpu") -> float:
     """The time when all work so far is done."""
-    if device == "cuda":
-        torch.cuda.synchronize()
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
