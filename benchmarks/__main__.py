@@ -25,7 +25,7 @@ MINUTES = {  # on two idle cores
     "spectrum": 2.6,
     "cluster": 1.5,
     "startup": 1.2,
-    "walks": 0.3,
+    "walks": 1.0,
 }
 
 
