@@ -157,11 +157,15 @@ class Graph:
         return replace(cls.from_edge_index(arcs, len(ids), values), node_ids=ids)
 
     @classmethod
-    def from_file(cls, path: str | Path, **options: Any) -> Graph:
-        """Read a graph from a file: see :func:`tadropedge.files.read_graph`, whose ``options`` these are."""
-        from tadropedge.files import read_graph
+    def from_file(cls, path: str | Path, *, num_nodes: int | None = None, **options: Any) -> Graph:
+        """Read a graph from a file; ``options`` are those of :func:`tadropedge.files.read_file`.
 
-        return read_graph(path, **options)
+        With ``num_nodes`` the integer ids of an edge list are the numbers of the nodes, 0 to ``num_nodes − 1``, so that
+        isolated nodes are there, too.
+        """
+        from tadropedge.files import read_file
+
+        return read_file(path, **options, nodes=False).to_graph(num_nodes)
 
     # -- what it holds --------------------------------------------------------------------------------
 

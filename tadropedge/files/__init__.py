@@ -4,8 +4,8 @@ Nothing that a file holds is executed, and a damaged file is one line of error t
 """
 
 from tadropedge.files.contents import FileContents, ReadOptions
-from tadropedge.files.formats import FORMATS, Format, read_file, read_graph
+from tadropedge.files.formats import FORMATS, Format, read_file
 from tadropedge.files.header import has_header
 from tadropedge.files.write import write_graph
 
-__all__ = ["FORMATS", "FileContents", "Format", "ReadOptions", "has_header", "read_file", "read_graph", "write_graph"]
+__all__ = ["FORMATS", "FileContents", "Format", "ReadOptions", "has_header", "read_file", "write_graph"]

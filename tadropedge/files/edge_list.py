@@ -6,6 +6,7 @@ Errors name the line: ``edges.csv:17: expected 2 columns, got 3``.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,13 @@ def read(path: Path, options: ReadOptions) -> FileContents:
     """
 
     def guess(table: Table, rows: Rows) -> bool | None:
-        found = are_titles(rows[0], options) or has_header(rows[0], rows[1:])
-        # The rows of the first block are not always enough to tell: then the rest of the file is searched.
-        return False if found is None and _recurs(table, rows[0]) else found
+        first, *below = rows
+        found = are_titles(first, options) or has_header(first, below)
+        if found is None:  # the first rows are not always enough to tell: an id of the first line may recur later
+            later = ([cell.strip() for cell in cells] for _, cells in islice(table.rows(), len(rows), None))
+            again = next((row for row in later if not {*first[:2]}.isdisjoint(row[:2])), None)
+            found = found if again is None else has_header(first, [*below, again])
+        return found
 
     table = open_table(path, options.header, guess, "an edge")
     columns = choose(table.titles, table.count, options, path.name)
@@ -51,37 +56,25 @@ def read(path: Path, options: ReadOptions) -> FileContents:
     )
 
 
-def _recurs(table: Table, first: list[str]) -> bool:
-    """Whether the first line must be an edge, because one of its ids recurs in a later block."""
-    for block in islice(table.blocks(), 1, None):
-        text = "\n".join(block.lines)
-        if any(cell in text for cell in first[:2]):  # a quick test first: few blocks need to be split into cells
-            rows = [[cell.strip() for cell in row] for row in table.rows(block)]
-            if has_header(first, rows) is False:
-                return True
-    return False
-
-
 def _read_fast(table: Table, columns: Columns) -> Found | None:
     """Read the common case with NumPy: integer ids, and no columns that are left out. ``None`` for other files."""
     if columns.count != len(columns.places):
         return None
     ends = (columns.source, columns.target)
     kinds = np.dtype([(str(place), np.int64 if place in ends else np.float64) for place in range(columns.count)])
-    parts = []
+
+    def lines() -> Iterator[str]:
+        for _, line in table.lines():
+            if not line.isascii():  # some other characters crash NumPy's compiled reader
+                raise ValueError(line)
+            yield line
+
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # NumPy only warns when it reads an id such as 1.5 as an integer
-        for block in table.blocks():
-            lines = table.lines(block)
-            if not all(map(str.isascii, lines)):  # some other characters crash NumPy's compiled reader
-                return None
-            try:
-                parts += [np.loadtxt(lines, kinds, comments=None, delimiter=table.delimiter, ndmin=1)] if lines else []
-            except (ValueError, OverflowError, DeprecationWarning):
-                return None  # _read_cells finds the line that is wrong, or reads ids of another kind
-    if not parts:
-        return None
-    rows = np.concatenate(parts)
+        warnings.simplefilter("error")  # NumPy only warns of no lines, and when it reads 1.5 as an integer
+        try:
+            rows = np.loadtxt(lines(), kinds, comments=None, delimiter=table.delimiter, ndmin=1)
+        except (ValueError, OverflowError, Warning):
+            return None  # _read_cells finds the line that is wrong, or reads ids of another kind
     numbers = [np.ascontiguousarray(rows[str(place)]) for place in columns.places[2:]]
     if not all(np.isfinite(each).all() for each in numbers):
         return None
@@ -93,13 +86,13 @@ def _read_cells(table: Table, columns: Columns) -> Found:
     """Read cell by cell: ids of any kind, any further columns, and errors that name the line."""
     numbering, parts = Numbering(), []
     for block in table.blocks():
-        cells = table.columns(block)
-        ends = [np.array([numbering[name] for name in cells[end]], dtype=np.int64) for end in columns.places[:2]]
-        further = [table.numbers(block, cells[place], columns.name(place)) for place in columns.places[2:]]
-        parts.append(ends + further)
-    source, target, *numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if not len(source):
+        ends = [
+            np.array([numbering[name] for name in block.columns[end]], dtype=np.int64) for end in columns.places[:2]
+        ]
+        parts.append(ends + [table.numbers(block, place, columns.name(place)) for place in columns.places[2:]])
+    if not parts:
         raise TadropedgeError(f"{table.path.name}: no edges in the file")
+    source, target, *numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
     try:
         ids, place = number_ids(list(numbering))
     except UnclearIdError as error:

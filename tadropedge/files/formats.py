@@ -1,42 +1,31 @@
-"""The table of formats: which file is read by whom, by its suffix alone, and the two functions that read."""
+"""The table of formats: which file is read by whom, by its suffix alone."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tadropedge._support.checks import check_path
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.files import edge_list, npz, others, saved
 from tadropedge.files.contents import FileContents, ReadOptions
 from tadropedge.files.opening import packed, readable
-from tadropedge.graph import Graph
-
-Reader = Callable[[Path, ReadOptions], FileContents]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A kind of file: its ``name`` with an article, its ``suffixes``, and its ``reader``, a function or its name.
+    """A kind of file: its ``name`` with an article, its ``suffixes``, and the function that reads it.
 
     ``columns``: which of them can be named; ``header``: whether there may be one; ``text``: whether it may be packed.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    reader: Reader | str
+    reader: Callable[[Path, ReadOptions], FileContents]
     columns: tuple[str, ...] = ()
     header: bool = False
     text: bool = True
-
-    def read(self, path: Path, options: ReadOptions) -> FileContents:
-        """What a file of this format holds."""
-        if not isinstance(self.reader, str):
-            return self.reader(path, options)
-        module, _, function = self.reader.partition(":")
-        reader: Reader = getattr(importlib.import_module(module), function)
-        return reader(path, options)
 
 
 TABLE = ("source", "target", "weight")
@@ -44,35 +33,18 @@ FORMATS: dict[str, Format] = {
     "edges": Format(
         name="an edge list",
         suffixes=(".csv", ".tsv", ".txt", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".dat"),
-        reader="tadropedge.files.edge_list:read",
+        reader=edge_list.read,
         columns=TABLE,
         header=True,
     ),
-    "npz": Format(
-        name="an .npz file", suffixes=(".npz",), reader="tadropedge.files.npz:read", columns=("weight",), text=False
-    ),
+    "npz": Format(name="an .npz file", suffixes=(".npz",), reader=npz.read, columns=("weight",), text=False),
     "pt": Format(
-        name="a file of torch.save",
-        suffixes=(".pt", ".pth"),
-        reader="tadropedge.files.saved:read",
-        columns=("weight",),
-        text=False,
+        name="a file of torch.save", suffixes=(".pt", ".pth"), reader=saved.read, columns=("weight",), text=False
     ),
-    "mtx": Format(
-        name="a Matrix Market file", suffixes=(".mtx", ".mm"), reader="tadropedge.files.others:read_matrix_market"
-    ),
-    "graphml": Format(
-        name="a GraphML file",
-        suffixes=(".graphml",),
-        reader="tadropedge.files.others:read_graphml",
-        columns=("weight",),
-    ),
+    "mtx": Format(name="a Matrix Market file", suffixes=(".mtx", ".mm"), reader=others.read_matrix_market),
+    "graphml": Format(name="a GraphML file", suffixes=(".graphml",), reader=others.read_graphml, columns=("weight",)),
     "parquet": Format(
-        name="a Parquet file",
-        suffixes=(".parquet", ".pq"),
-        reader="tadropedge.files.others:read_parquet",
-        columns=TABLE,
-        text=False,
+        name="a Parquet file", suffixes=(".parquet", ".pq"), reader=others.read_parquet, columns=TABLE, text=False
     ),
 }
 
@@ -115,25 +87,8 @@ def read_file(
         raise TadropedgeError(f"{path.name}: {found.name} has no header, got header={header}", argument="header")
     with readable(path, f"{found.name} that can be read"):
         path.open("rb").close()
-        contents = found.read(path, options)
+        contents = found.reader(path, options)
     return contents if weighted else replace(contents, weight=None)
-
-
-def read_graph(
-    path: str | Path,
-    *,
-    num_nodes: int | None = None,
-    header: bool | None = None,
-    columns: Mapping[str, str | int] | None = None,
-    weighted: bool = True,
-) -> Graph:
-    """Read a graph from a file; see :func:`read_file` for ``header``, ``columns`` and ``weighted``.
-
-    With ``num_nodes`` the integer ids of an edge list are the numbers of the nodes, 0 to ``num_nodes − 1``, so that
-    isolated nodes are there, too.
-    """
-    contents = read_file(path, header=header, columns=columns, weighted=weighted, nodes=False)
-    return contents.to_graph(num_nodes)
 
 
 def _format_of(path: Path) -> Format:

@@ -14,6 +14,7 @@ from typing import Any
 from zipfile import is_zipfile
 
 import numpy as np
+from scipy.sparse import csr_matrix, load_npz
 
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.files.contents import (
@@ -83,14 +84,16 @@ def read(path: Path, options: ReadOptions) -> FileContents:
         asked = {str(each) for each in (options.weight or "edge_weight", options.column) if each is not None}
         for name in asked - names - {"edge_weight"} | asked & NO_COLUMNS:
             raise no_column(path.name, name, sorted(names - NO_COLUMNS))
-        wanted = GRAPHS[kind] | {"num_nodes", "node_ids", layout.labels} | asked | set(WHOLE)
+        wanted = {"num_nodes", "node_ids", layout.labels} | asked | (GRAPHS[kind] if kind != "matrix" else set())
         wanted |= layout.names if options.nodes else set()
-        arrays = {name: found[name] for name in sorted(wanted & names)}
+        arrays: dict[str, Any] = {name: found[name] for name in sorted(wanted & names)}
     _check_kinds(arrays, path.name)
+    if kind == "matrix":
+        arrays["matrix"] = load_npz(path)
     if layout.binary and layout.sparse | {layout.labels} <= names and options.weight is None:
         options = replace(options, weighted=options.weighted and "edge_weight" in names)
     graph = _matrix if kind in ("adj", "matrix") else _listed
-    contents = graph(path.name, kind, arrays, options, sorted(names - wanted - layout.names))
+    contents = graph(path.name, kind, arrays, options, sorted(names - wanted - NO_COLUMNS))
     contents["weight"] = contents["weight"] if options.weighted else None
     count = contents["num_nodes"]
     if count is None and layout is not OWN and layout.labels in arrays:
@@ -162,8 +165,10 @@ def _matrix(
     file: str, kind: str, arrays: Mapping[str, Array], options: ReadOptions, others: list[str]
 ) -> dict[str, Any]:
     """The entries of a matrix; numbers beside it stand in the order of its ``data`` and are brought into theirs."""
-    matrix = _csr(arrays, "adj_", file) if kind == "adj" else _saved_matrix(arrays, file)
-    if matrix.shape[0] != matrix.shape[1]:
+    matrix = _csr(arrays, "adj_", file) if kind == "adj" else arrays["matrix"]
+    if matrix.format not in ("csr", "csc", "coo") or matrix.dtype.kind not in "biuf":
+        raise TadropedgeError(f"{file}: expected a CSR, CSC or COO matrix of numbers, got {matrix.format}")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise TadropedgeError(f"{file}: an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
     rows, columns, entries = matrix_arcs(matrix)
     arcs = np.stack((rows, columns)).astype(np.int64)
@@ -197,26 +202,8 @@ def _in_order(matrix: Any, values: Array, arcs: Array) -> Array:
     return found
 
 
-def _saved_matrix(arrays: Mapping[str, Array], file: str) -> Any:
-    """The matrix that ``scipy.sparse.save_npz`` wrote, in its stored order."""
-    from scipy.sparse import coo_matrix
-
-    kind, shape = arrays["format"].item(), tuple(arrays["shape"].tolist())
-    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
-    needed = {"csr": {"indices", "indptr"}, "csc": {"indices", "indptr"}, "coo": {"row", "col"}}
-    if kind not in needed or not needed[kind] <= set(arrays) or len(shape) != 2:
-        got = show(kind, typed=False)
-        raise TadropedgeError(f"{file}: expected a CSR, CSC or COO matrix of two dimensions, got {got}, shape {shape}")
-    if kind == "coo":
-        return coo_matrix((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
-    turned = _csr({**arrays, "shape": arrays["shape"][:: 1 if kind == "csr" else -1]}, "", file)
-    return turned if kind == "csr" else turned.T
-
-
 def _csr(arrays: Mapping[str, Array], prefix: str, file: str) -> Any:
     """A CSR matrix of parts that fit together: compiled code would read beyond them."""
-    from scipy.sparse import csr_matrix
-
     values, indices, indptr, shape = (arrays[f"{prefix}{part}"] for part in CSR_PARTS)
     if shape.shape != (2,) or any(part.ndim != 1 for part in (values, indices, indptr)):
         shapes = ", ".join(str(list(part.shape)) for part in (values, indices, indptr, shape))

@@ -1,4 +1,4 @@
-"""A table of text: what separates its cells, whether it has a header, its columns and numbers, a block at a time."""
+"""A table of text: what separates its cells, whether it has a header, its lines, cells and numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +16,13 @@ from tadropedge.errors import TadropedgeError, show
 from tadropedge.files.contents import Array
 from tadropedge.files.opening import open_text
 
-BLOCK = 1 << 17  # characters that are read together: what a processor keeps at hand
+ROWS = 500  # that are read together: what a processor keeps at hand
+FIRST = 5_000  # rows that show whether the first line is a header
 COMMENTS = "#%"
 NUMERALS = frozenset("0123456789+-.eE ")  # so that neither 1_0 nor the digits of other scripts are numbers
 TRAILING = re.compile(r"\s#.*$")
 QUOTED = re.compile(r'"[^"]*"')
-COMMENTED = re.compile(r"\s*[#%]\w")  # not "# a comment"
+COMMENTED = re.compile(r"[#%]\w")  # not "# a comment"
 WORD = re.compile(r'"([^"]*)"(?!\S)|(\S+)')  # between white space, with or without quotes
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 FOREIGN = {
@@ -30,19 +33,11 @@ FOREIGN = {
 }
 
 
-@dataclass(frozen=True)
-class Block:
-    """Some lines of a file without blank ones and comments; ``raw`` has them all and ``before`` counts those above."""
+class Block(NamedTuple):
+    """Some rows of a table: their numbers in the file, from 1 on, and the cells of each column."""
 
-    lines: list[str]
-    raw: list[str]
-    before: int
-    skipped: int = 0
-
-    def number(self, place: int) -> int:
-        """The number in the file, from 1 on, of one of the ``lines``."""
-        data = [number for number, line in enumerate(self.raw, self.before + 1) if _is_data(line)]
-        return data[place + self.skipped]
+    lines: Sequence[int]
+    columns: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -53,48 +48,67 @@ class Table:
     """
 
     path: Path
-    delimiter: str | None
-    count: int = 0  # as many as there are in the first line
+    delimiter: str | None = None
+    count: int = 0
     titles: tuple[str, ...] | None = None
 
-    def blocks(self) -> Iterator[Block]:
-        """The lines below the header; white space in front of a comment does not count."""
-        header, top = self.titles is not None, True
-        for block in _read_blocks(self.path):
-            self._check_comments(block, top)
-            top = False
-            yield replace(block, lines=block.lines[1:], skipped=1) if header else block
-            header = False
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines below the header with their numbers in the file, without blank ones and comments.
 
-    def lines(self, block: Block) -> list[str]:
-        """The lines of a block; between white space, ``#`` begins a comment after an edge, too."""
-        if self.delimiter is None and any("#" in line for line in block.lines):
-            return [TRAILING.sub("", line) for line in block.lines]
-        return block.lines
+        Refused is what may be a comment or an edge between hashtags; one such line above all others is a header.
+        """
+        top, skipped = True, self.titles is None
+        with open_text(self.path) as stream:
+            for number, line in enumerate(stream, 1):
+                bare = line.lstrip()
+                if not bare:
+                    continue
+                if bare[0] in COMMENTS:
+                    if self.delimiter and COMMENTED.match(bare) and bare.count(self.delimiter) == self.count - 1:
+                        if not top:
+                            text = show(bare.strip(), typed=False)
+                            unclear = f"{self.path.name}:{number}: {text} may be a comment or a line of data"
+                            raise TadropedgeError(f"{unclear}: put '# ' before it or quotes around names")
+                        top = False
+                    continue
+                top = False
+                if skipped:
+                    line = line.strip(" \r\n")
+                    # Between white space a comment may stand after an edge, too.
+                    yield number, TRAILING.sub("", line) if self.delimiter is None and "#" in line else line
+                skipped = True
 
-    def rows(self, block: Block) -> list[list[str]]:
-        """The cells of each line of a block, all of them of one number."""
-        lines = self.lines(block)
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The cells of each line, ``count`` of them, with its number."""
+        for number, line in self.lines():
+            cells = self.cells(number, line)
+            if len(cells) != self.count:
+                wrong = f"expected {self.count} columns, got {len(cells)}"
+                raise TadropedgeError(f"{self.path.name}:{number}: {wrong}")
+            yield number, cells
+
+    def cells(self, number: int, line: str) -> list[str]:
+        """The cells of one line."""
+        if '"' not in line:
+            return line.split(self.delimiter)
+        if self.delimiter is None:
+            return ["".join(word) for word in WORD.findall(line)]
         try:
-            rows = self._split(lines)
+            return next(csv.reader([line], delimiter=self.delimiter, skipinitialspace=True, strict=True))
         except csv.Error:
-            rows = []
-        if len(rows) < len(lines):
-            place = next((place for place, line in enumerate(lines) if not self._is_whole(line)), len(lines) - 1)
-            raise TadropedgeError(f"{self._where(block, place)}: a cell in quotes does not end where it should")
-        count = self.count or len(rows[0])
-        if set(map(len, rows)) - {count}:
-            place, found = next((place, len(row)) for place, row in enumerate(rows) if len(row) != count)
-            raise TadropedgeError(f"{self._where(block, place)}: expected {count} columns, got {found}")
-        return rows
+            where = f"{self.path.name}:{number}"
+            raise TadropedgeError(f"{where}: a cell in quotes does not end where it should") from None
 
-    def columns(self, block: Block) -> list[tuple[str, ...]]:
-        """The cells of each column of a block."""
-        return list(zip(*self.rows(block), strict=True)) or [()] * self.count
+    def blocks(self) -> Iterator[Block]:
+        """All rows, some at a time."""
+        rows = self.rows()
+        while some := list(islice(rows, ROWS)):
+            numbers, cells = zip(*some, strict=True)
+            yield Block(numbers, list(zip(*cells, strict=True)))
 
-    def numbers(self, block: Block, cells: Sequence[str], name: str) -> Array:
+    def numbers(self, block: Block, column: int, name: str) -> Array:
         """The numbers of a column; in a file of semicolons they may have decimal commas."""
-        plain: Sequence[str] = cells
+        cells = plain = block.columns[column]
         if self.delimiter == ";" and not any("." in cell for cell in cells):
             plain = [cell.replace(",", ".") for cell in cells]
         try:
@@ -104,91 +118,43 @@ class Table:
         except ValueError:
             pass
         place = next(place for place, cell in enumerate(plain) if not _is_finite(cell))
-        wrong = f"{show(cells[place], typed=False)} in column {name}"
-        raise TadropedgeError(f"{self._where(block, place)}: {wrong} is not a finite number in plain digits")
+        wrong = f"{show(cells[place], typed=False)} in column {name} is not a finite number in plain digits"
+        raise TadropedgeError(f"{self.path.name}:{block.lines[place]}: {wrong}")
 
     def where(self, row: int) -> str:
         """The file and the number of the line of a row, counted below the header."""
-        for block in self.blocks():
-            if row < len(block.lines):
-                return self._where(block, row)
-            row -= len(block.lines)
-        raise IndexError(row)
-
-    def _check_comments(self, block: Block, top: bool) -> None:
-        """Refuse what may be a comment or an edge between hashtags; one such line above all others is a header."""
-        if self.delimiter is None or len(block.raw) == len(block.lines):
-            return
-        alike = [place for place, line in enumerate(block.raw) if COMMENTED.match(line)]
-        alike = [place for place in alike if block.raw[place].count(self.delimiter) == self.count - 1]
-        allowed = top and alike[1:] == [] and not any(map(_is_data, block.raw[: (alike or [0])[0]]))
-        if alike and not allowed:
-            where = f"{self.path.name}:{block.before + alike[-1] + 1}"
-            line = show(block.raw[alike[-1]].strip(), typed=False)
-            raise TadropedgeError(
-                f"{where}: {line} may be a comment or a line of data: put '# ' before it or quotes around names"
-            )
-
-    def _where(self, block: Block, place: int) -> str:
-        return f"{self.path.name}:{block.number(place)}"
-
-    def _split(self, lines: list[str]) -> list[list[str]]:
-        if self.delimiter is not None:
-            return list(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True, strict=True))
-        if any('"' in line for line in lines):
-            return [["".join(word) for word in WORD.findall(line)] for line in lines]
-        return list(map(str.split, lines))
-
-    def _is_whole(self, line: str) -> bool:
-        try:
-            return len(self._split([line])) == 1
-        except csv.Error:
-            return False
+        return f"{self.path.name}:{next(islice(self.lines(), row, None))[0]}"
 
 
 Rows = list[list[str]]
 
 
 def open_table(path: Path, header: bool | None, guess: Callable[[Table, Rows], bool | None], what: str) -> Table:
-    """The table in a file; where ``header`` is not told, ``guess`` says so, seeing the rows of the first block.
+    """The table in a file; where ``header`` is not told, ``guess`` says so, seeing the first rows.
 
     ``what`` is a line that is no header; where it cannot be told, the user is asked.
     """
     with open_text(path) as stream:
-        start = stream.readline().lstrip()
+        start = stream.readline()
+        data = (each for each in enumerate(chain([start], stream), 1) if (each[1].lstrip() or "#")[0] not in COMMENTS)
+        number, line = next(data, (0, ""))
     for form, is_what in FOREIGN.items():
-        if form.match(start):
+        if form.match(start.lstrip()):
             raise TadropedgeError(f"{path.name}: looks like {is_what}")
-    block = next(_read_blocks(path), None)
-    if block is None:
+    if not line:
         raise TadropedgeError(f"{path.name}: there is nothing in the file")
-    delimiter = delimiter_of(path, block.lines[0])
-    table = Table(path, delimiter)
-    rows = [[cell.strip() for cell in row] for row in table.rows(block)]
-    table = replace(table, count=len(rows[0]))
+    line = line.strip(" \r\n")
+    table = Table(path, delimiter_of(path, line))
+    table = replace(table, count=len(table.cells(number, line)))
+    rows = [[cell.strip() for cell in cells] for _, cells in islice(table.rows(), FIRST)]
     if table.count > 2 and rows[0][1:] == [row[0] for row in rows[1:]]:
         raise TadropedgeError(f"{path.name}: looks like a matrix, which is not read: write a line for every edge")
     header = guess(table, rows) if header is None else header
     if header is None:
         line = show(", ".join(rows[0]), typed=False)
-        unclear = f"{path.name}:{block.number(0)}: the line {line} may name the columns or be {what}"
+        unclear = f"{path.name}:{number}: the line {line} may name the columns or be {what}"
         raise TadropedgeError(f"{unclear}: say header=True or header=False", argument="header")
     return replace(table, titles=tuple(rows[0])) if header else table
-
-
-def _read_blocks(path: Path) -> Iterator[Block]:
-    with open_text(path) as stream:
-        before = 0
-        while raw := stream.readlines(BLOCK):
-            lines = [line.strip(" \r\n") for line in raw if _is_data(line)]
-            if lines:
-                yield Block(lines, raw, before)
-            before += len(raw)
-
-
-def _is_data(line: str) -> bool:
-    bare = line.lstrip()
-    return bare != "" and bare[0] not in COMMENTS
 
 
 def delimiter_of(path: Path, line: str) -> str | None:

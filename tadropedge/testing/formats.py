@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tadropedge import Graph, TadropedgeError
-from tadropedge.files import FORMATS, Format, read_file, read_graph
+from tadropedge.files import FORMATS, Format, read_file
 from tadropedge.testing.graphs import bipartite, karate, path, star, union, weighted
 
 GRAPHS = {
@@ -93,7 +93,7 @@ class FormatContract:
         contents = read_file(self.file(tmp_path), weighted=False)
         assert contents.weight is None
         assert "weights" not in contents.read
-        assert read_graph(self.file(tmp_path), weighted=False).weight is None
+        assert Graph.from_file(self.file(tmp_path), weighted=False).weight is None
 
     def test_reading_changes_nothing_and_is_repeatable(self, tmp_path: Path) -> None:
         made = self.file(tmp_path)

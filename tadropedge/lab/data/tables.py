@@ -93,13 +93,12 @@ def _read(path: Path, header: bool | None, features: int | None) -> NodeTable:
     classes: list[str] = []
     parts: list[npt.NDArray[np.float32]] = []
     for block in table.blocks():
-        cells = table.columns(block)
         titles = table.titles or tuple(str(place + 1) for place in range(table.count))
-        numbers = [table.numbers(block, cells[place], titles[place]) for place in places]
+        numbers = [table.numbers(block, place, titles[place]) for place in places]
         with np.errstate(over="ignore"):  # what is too large becomes infinite, which a dataset refuses
             parts.append(np.stack(numbers, axis=1).astype(np.float32))
-        names += [name.strip() for name in cells[node]]
-        classes += [] if label is None else [name.strip() for name in cells[label]]
+        names += [name.strip() for name in block.columns[node]]
+        classes += [] if label is None else [name.strip() for name in block.columns[label]]
     if not names:
         raise TadropedgeError(f"{path.name}: no nodes in the file")
     labels = (np.full(len(names), -1), ()) if label is None else _classes(classes, path.name)
