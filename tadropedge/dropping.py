@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from inspect import Parameter
@@ -30,7 +30,7 @@ from tadropedge.errors import TadropedgeError, TooSmallError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.options import EXCLUSIVE
 from tadropedge.registry import OPTIONS, RULES, SCORES, USES
-from tadropedge.rules import BudgetError, Rule, check_rule, keep_probabilities, meets_budget
+from tadropedge.rules import NO_INVERSE, BudgetError, Rule, check_rule, keep_probabilities, meets_budget
 from tadropedge.sampling.coins import pair_keys
 from tadropedge.sampling.plan import Draw, Plan
 
@@ -264,10 +264,11 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
             raise TadropedgeError(f"column={name!r} names an attribute of a Data: give the Data, not its arcs")
         try:
             return edge_scores(graph, self.score, **known)
-        except TooSmallError as error:
+        except TooSmallError:
             if not lenient:
                 raise
-            warnings.warn(f"{error}: all edges of this graph are scored alike", stacklevel=4)
+            # Without numbers, Python says it once for all graphs of a dataset.
+            warnings.warn(f"a graph is too small for {str(self)!r}: its edges are scored alike", stacklevel=4)
             return ones
 
     def _probabilities(
@@ -281,10 +282,10 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
         settings = {"rule": self.rule, "inverse": self.inverse, **self._rule_settings}
         try:
             return keep_probabilities(scores, keep_prob=keep_prob, keep_ratio=keep_ratio, **settings)
-        except BudgetError as error:
+        except BudgetError:
             if not lenient:
                 raise
-            warnings.warn(f"{error}: this graph keeps the least that the rule allows", stacklevel=4)
+            warnings.warn(f"a graph cannot meet {str(self)!r}: it keeps the least that the rule allows", stacklevel=4)
             # p = 0 keeps the least. Rules without p meet any budget, but for "floor", which keeps at least the mean.
             least = {"keep_prob": 0.0} if self.takes_keep_prob else {"keep_ratio": float(scores.mean())}
             return keep_probabilities(scores, **least, **settings)  # type: ignore[arg-type]
@@ -308,18 +309,25 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
         return {name: value for name, value in self.settings.items() if name in self._rule_takes}
 
 
-def names() -> Iterator[str]:
+def names() -> list[str]:
     """Every method name without share, use and options, in the order in which they are listed.
 
-    >>> list(names())[:6]
+    >>> names()[:6]
     ['original', 'dropedge', 'cutoff', 'inverse-cutoff', 'division', 'inverse-division']
     """
-    yield from ("original", "dropedge")
+    return [name for name, found in _methods().items() if not (found.get("inverse") and found["rule"] in NO_INVERSE)]
+
+
+def _methods() -> dict[str, dict[str, Any]]:
+    """The fields of the :class:`Dropping` that each name without share, use and options stands for."""
+    found: dict[str, dict[str, Any]] = {"original": {"rule": None}, "dropedge": {"rule": UNIFORM}}
     for score in SCORES:
         for rule in RULES:
             if rule != UNIFORM:
                 name = rule if score == PAPER_SCORE else f"{score}-{rule}"
-                yield from (name,) if rule == "floor" else (name, f"inverse-{name}")  # floor has no inverse
+                for inverse in (False, True):
+                    found[f"inverse-{name}" if inverse else name] = {"score": score, "rule": rule, "inverse": inverse}
+    return found
 
 
 def grammar() -> str:
@@ -343,7 +351,8 @@ def _read(method: object) -> dict[str, Any]:
         )
     front, *words = method.split(":")  # words are the use and the options
     name, at, share = front.partition("@")
-    found = _front(name)
+    paper = re.sub(f"^(inverse-)?{PAPER_SCORE}-({'|'.join(RULES)})$", r"\1\2", name)  # it may be named, too
+    found = _methods().get(paper)
     if found is None:
         raise TadropedgeError(f"unknown method {method!r}{_hint(method, name)}; {grammar()}", argument="method")
     if at:
@@ -359,25 +368,13 @@ def _read(method: object) -> dict[str, Any]:
     return {**found, "use": uses[0] if uses else "dropped", "options": options}
 
 
-def _front(name: str) -> dict[str, Any] | None:
-    """The fields that a name without share, use and options stands for; ``None`` if it is unknown."""
-    if name in ("original", "dropedge"):
-        return {"rule": None if name == "original" else UNIFORM}
-    plain = name.removeprefix("inverse-")
-    for score in SCORES:
-        for rule in RULES:
-            if rule != UNIFORM and plain in (f"{score}-{rule}", rule if score == PAPER_SCORE else None):
-                return {"score": score, "rule": rule, "inverse": plain != name}
-    return None
-
-
 def _hint(method: str, name: str) -> str:
     """What was probably meant, for the error message; empty if there is no guess."""
     if name in SCORES:  # "floor" for dropsens, whose scores are keep probabilities already
         return (
             f": {name!r} is a score, and a rule is missing, as in '{name}-{'floor' if name == 'dropsens' else 'cdf'}'"
         )
-    close = difflib.get_close_matches(name, list(names()), n=1)
+    close = difflib.get_close_matches(name, names(), n=1)
     return f" (did you mean {method.replace(name, close[0], 1)!r}?)" if close else ""
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, Generic, TypeVar
+from collections import UserDict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from tadropedge.errors import TadropedgeError, show
 
@@ -19,7 +20,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 RESERVED = ("inverse", "original", "dropedge", "auto")  # words of the grammar of methods
 
 
-class Registry(MutableMapping[str, T], Generic[T]):
+class Registry(UserDict[str, T]):
     """Names of one ``kind`` of thing.
 
     >>> scores = Registry("score", {"path": "os.path:join"})
@@ -33,14 +34,14 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
     def __init__(self, kind: str, entries: Mapping[str, T | str]) -> None:
         self.kind = kind
-        self._entries: dict[str, T | str] = dict(entries)
+        self.data: dict[str, Any] = dict(entries)
 
     def __getitem__(self, name: str) -> T:
-        entry = self._entries[name]
+        entry = self.data[name]
         if isinstance(entry, str):
             module, _, attribute = entry.partition(":")
-            entry = self._entries[name] = getattr(importlib.import_module(module), attribute)
-        return entry
+            entry = self.data[name] = getattr(importlib.import_module(module), attribute)
+        return entry  # type: ignore[no-any-return]
 
     def __setitem__(self, name: str, entry: T) -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -50,19 +51,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
             raise TadropedgeError(f"the name of a {self.kind} cannot begin with {name.split('-')[0]!r}, got {name!r}")
         if not callable(entry):
             raise TadropedgeError(f"the {self.kind} {name!r} must be a function, got {show(entry)}")
-        self._entries[name] = entry
-
-    def __delitem__(self, name: str) -> None:
-        del self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries  # without importing it
+        self.data[name] = entry
 
     def __repr__(self) -> str:
         return f"Registry({self.kind!r}: {', '.join(self)})"

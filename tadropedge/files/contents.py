@@ -107,23 +107,6 @@ def left_out(names: Iterable[str]) -> list[str]:
     return [f"left out: {listed}"] if listed else []
 
 
-def listed(
-    file: str, name: str, arcs: Array, values: Mapping[str, Array], options: ReadOptions, others: Iterable[str]
-) -> dict[str, Any]:
-    """What is read of arcs ``[2, A]`` called ``name``: weights and a column in their order among ``values``."""
-    if arcs.ndim != 2 or arcs.shape[0] != 2 or arcs.dtype.kind not in "iu":
-        got = f"{arcs.dtype} of shape {list(arcs.shape)}"
-        raise TadropedgeError(f"{file}: edge_index must be whole numbers [2, A], got {got}")
-    count, column, weighs = arcs.shape[1], options.column, str(options.weight or "edge_weight")
-    weighted = options.weighted and weighs in values
-    return {
-        "arcs": arcs,
-        "weight": per_arc(values[weighs], count, file, weighs) if weighted else None,
-        "column": None if column is None else per_arc(values[str(column)], count, file, column),
-        "read": summary(count, name, weighs if weighted else None, column, *left_out(others)),
-    }
-
-
 def per_arc(values: Any, count: int, file: str, name: object) -> Array:
     """``values`` as float64 ``[A]``, one for each of ``count`` listed edges, or one line that says what they are."""
     array = np.asarray(values)

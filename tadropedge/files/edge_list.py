@@ -17,7 +17,7 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.files.columns import Columns, are_titles, choose
 from tadropedge.files.contents import Array, FileContents, ReadOptions
 from tadropedge.files.header import has_header
-from tadropedge.files.ids import Numbering, UnclearIdError, number_ids
+from tadropedge.files.ids import Numbering, number_ids
 from tadropedge.files.table import Rows, Table, open_table
 
 Found = tuple[Array, tuple[Any, ...], list[Array]]  # arcs [2, A] as places among the ids, the ids, weights and a column
@@ -93,9 +93,9 @@ def _read_cells(table: Table, columns: Columns) -> Found:
     if not parts:
         raise TadropedgeError(f"{table.path.name}: no edges in the file")
     source, target, *numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
-    try:
-        ids, place = number_ids(list(numbering))
-    except UnclearIdError as error:
-        first = int(np.argmax((source == numbering[error.name]) | (target == numbering[error.name])))
-        raise TadropedgeError(f"{table.where(first)}: {error}") from None
+
+    def where(name: str) -> str:
+        return table.where(int(np.argmax((source == numbering[name]) | (target == numbering[name]))))
+
+    ids, place = number_ids(list(numbering), where)
     return np.stack((place[source], place[target])), ids, numbers

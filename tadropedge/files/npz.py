@@ -17,18 +17,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, load_npz
 
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files.contents import (
-    PARTS,
-    Array,
-    FileContents,
-    ReadOptions,
-    left_out,
-    listed,
-    no_column,
-    per_arc,
-    summary,
-)
-from tadropedge.graph import matrix_arcs
+from tadropedge.files.arrays import Layout, contents_of_arrays
+from tadropedge.files.contents import PARTS, Array, FileContents, ReadOptions, no_column
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 WHOLE = ("indices", "indptr", "row", "col", "shape")  # the parts of a matrix that are whole numbers
@@ -41,15 +31,12 @@ GRAPHS = {  # the arrays that make a graph
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
-    """What somebody calls ``features`` (an array, or a prefix of CSR parts), ``labels`` and the parts of ``splits``.
+class ArrayLayout(Layout):
+    """Features may be a prefix of CSR parts.
 
     ``binary``: as PyTorch Geometric reads it, positive features are ones, and entries of ``adj`` are no weights.
     """
 
-    features: str
-    labels: str
-    splits: tuple[str, ...] = ()
     binary: bool = False
 
     @property
@@ -57,22 +44,19 @@ class Layout:
         """The names of the CSR parts of features."""
         return {f"{self.features}_{part}" for part in CSR_PARTS}
 
-    @property
-    def names(self) -> set[str]:
-        """All arrays of nodes."""
-        return {self.features, self.labels, *self.splits, *self.sparse}
 
-
-OWN = Layout(features="x", labels="y", splits=PARTS)
+OWN = ArrayLayout(features="x", labels="y", splits=PARTS)
 LAYOUTS = (
     OWN,
-    Layout(features="attr", labels="labels", binary=True),  # PyG: CitationFull, Amazon, Coauthor
+    ArrayLayout(features="attr", labels="labels", binary=True),  # PyG: CitationFull, Amazon, Coauthor
     # PyG: HeterophilousGraphDataset, WikipediaNetwork
-    Layout(features="node_features", labels="node_labels", splits=tuple(f"{part}_masks" for part in PARTS)),
-    Layout(features="features", labels="target"),
-    Layout(features="node_feat", labels="node_label", splits=("train_idx", "valid_idx", "test_idx")),  # OGB
+    ArrayLayout(features="node_features", labels="node_labels", splits=tuple(f"{part}_masks" for part in PARTS)),
+    ArrayLayout(features="features", labels="target"),
+    ArrayLayout(features="node_feat", labels="node_label", splits=("train_idx", "valid_idx", "test_idx")),  # OGB
 )
-NO_COLUMNS = set().union(*(each.names for each in LAYOUTS), *GRAPHS.values(), WHOLE, {"num_nodes", "node_ids"})
+NO_COLUMNS = set().union(
+    *(each.names | each.sparse for each in LAYOUTS), *GRAPHS.values(), WHOLE, {"num_nodes", "node_ids"}
+)
 
 
 def read(path: Path, options: ReadOptions) -> FileContents:
@@ -85,26 +69,27 @@ def read(path: Path, options: ReadOptions) -> FileContents:
         for name in asked - names - {"edge_weight"} | asked & NO_COLUMNS:
             raise no_column(path.name, name, sorted(names - NO_COLUMNS))
         wanted = {"num_nodes", "node_ids", layout.labels} | asked | (GRAPHS[kind] if kind != "matrix" else set())
-        wanted |= layout.names if options.nodes else set()
+        wanted |= layout.names | layout.sparse if options.nodes else set()
         arrays: dict[str, Any] = {name: found[name] for name in sorted(wanted & names)}
     _check_kinds(arrays, path.name)
-    if kind == "matrix":
-        arrays["matrix"] = load_npz(path)
     if layout.binary and layout.sparse | {layout.labels} <= names and options.weight is None:
         options = replace(options, weighted=options.weighted and "edge_weight" in names)
-    graph = _matrix if kind in ("adj", "matrix") else _listed
-    contents = graph(path.name, kind, arrays, options, sorted(names - wanted - NO_COLUMNS))
-    contents["weight"] = contents["weight"] if options.weighted else None
-    count = contents["num_nodes"]
-    if count is None and layout is not OWN and layout.labels in arrays:
-        contents["num_nodes"] = count = len(np.atleast_1d(arrays[layout.labels]))
-    if options.nodes:
-        labels = arrays.get(layout.labels)
-        splits = zip(PARTS, layout.splits, strict=False)
-        contents["features"] = _features(arrays, layout, path.name)
-        contents["labels"] = None if labels is None else class_numbers(labels, layout.labels, path.name)
-        contents["splits"] = {part: arrays[name] for part, name in splits if name in arrays}
-    return FileContents(file=path.name, node_ids=_node_ids(arrays, count, path.name), **contents)
+    if layout.sparse <= set(arrays):
+        features = arrays[layout.features] = _csr(arrays, f"{layout.features}_", path.name)
+        features.sum_duplicates()
+        if layout.binary:
+            features.data[features.data > 0] = 1
+    if kind == "edges":
+        if arrays[kind].ndim != 2 or arrays[kind].shape[1] != 2:
+            raise TadropedgeError(f"{path.name}: edges must be of shape [A, 2], got {list(arrays[kind].shape)}")
+        arrays[kind] = arrays[kind].T
+    elif kind in ("adj", "matrix"):
+        matrix: Any = _csr(arrays, "adj_", path.name) if kind == "adj" else load_npz(path)
+        if matrix.format not in ("csr", "csc", "coo") or matrix.dtype.kind not in "biuf":
+            raise TadropedgeError(f"{path.name}: expected a CSR, CSC or COO matrix of numbers, got {matrix.format}")
+        kind = f"a {matrix.format.upper()} matrix"
+        arrays[kind] = matrix
+    return contents_of_arrays(arrays, kind, layout, options, path.name, sorted(names - wanted - NO_COLUMNS))
 
 
 @contextmanager
@@ -146,62 +131,6 @@ def _check_kinds(arrays: Mapping[str, Array], file: str) -> None:
             raise TadropedgeError(f"{file}: {name} must hold {wanted}, got {array.dtype} of shape {array.shape}")
 
 
-def _listed(
-    file: str, kind: str, arrays: Mapping[str, Array], options: ReadOptions, others: list[str]
-) -> dict[str, Any]:
-    """A list of arcs with weights and a column in its order."""
-    arcs, nodes = arrays[kind], arrays.get("num_nodes")
-    if kind == "edges":
-        if arcs.ndim != 2 or arcs.shape[1] != 2:
-            raise TadropedgeError(f"{file}: edges must be of shape [A, 2], got {list(arcs.shape)}")
-        arcs = arcs.T
-    if nodes is not None and nodes.size != 1:
-        raise TadropedgeError(f"{file}: num_nodes must be one whole number, got shape {list(nodes.shape)}")
-    graph = listed(file, kind, arcs, arrays, options, others)
-    return {**graph, "num_nodes": None if nodes is None else int(nodes.item())}
-
-
-def _matrix(
-    file: str, kind: str, arrays: Mapping[str, Array], options: ReadOptions, others: list[str]
-) -> dict[str, Any]:
-    """The entries of a matrix; numbers beside it stand in the order of its ``data`` and are brought into theirs."""
-    matrix = _csr(arrays, "adj_", file) if kind == "adj" else arrays["matrix"]
-    if matrix.format not in ("csr", "csc", "coo") or matrix.dtype.kind not in "biuf":
-        raise TadropedgeError(f"{file}: expected a CSR, CSC or COO matrix of numbers, got {matrix.format}")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise TadropedgeError(f"{file}: an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
-    rows, columns, entries = matrix_arcs(matrix)
-    arcs = np.stack((rows, columns)).astype(np.int64)
-    name, column, weighs = f"a {matrix.format.upper()} matrix", options.column, str(options.weight or "edge_weight")
-    weight, told = entries, "the entries"
-    if weighs in arrays:
-        weight, told = _in_order(matrix, per_arc(arrays[weighs], matrix.nnz, file, weighs), arcs), weighs
-    numbers = None if column is None else per_arc(arrays[str(column)], matrix.nnz, file, column)
-    return {
-        "arcs": arcs,
-        "num_nodes": matrix.shape[0],
-        "weight": weight,
-        "column": None if numbers is None else _in_order(matrix, numbers, arcs),
-        "read": summary(len(rows), name, told if options.weighted else None, column, *left_out(others)),
-    }
-
-
-def _in_order(matrix: Any, values: Array, arcs: Array) -> Array:
-    """The value of each of ``arcs`` from ``values`` in the stored order of a matrix; repeated entries have their mean.
-
-    >>> from scipy.sparse import csc_matrix
-    >>> matrix = csc_matrix(([1.0, 1.0], ([1, 0], [0, 1])), shape=(2, 2))  # column by column: (1, 0), then (0, 1)
-    >>> _in_order(matrix, np.array([10.0, 20.0]), np.array([[0, 1], [1, 0]])).tolist()
-    [20.0, 10.0]
-    """
-    stored = matrix.tocoo()
-    keys = stored.row.astype(np.int64) * matrix.shape[1] + stored.col
-    distinct, place = np.unique(keys, return_inverse=True)
-    means = np.bincount(place, values) / np.bincount(place)
-    found: Array = means[np.searchsorted(distinct, arcs[0] * matrix.shape[1] + arcs[1])]
-    return found
-
-
 def _csr(arrays: Mapping[str, Array], prefix: str, file: str) -> Any:
     """A CSR matrix of parts that fit together: compiled code would read beyond them."""
     values, indices, indptr, shape = (arrays[f"{prefix}{part}"] for part in CSR_PARTS)
@@ -211,44 +140,3 @@ def _csr(arrays: Mapping[str, Array], prefix: str, file: str) -> Any:
     matrix = csr_matrix((values, indices, indptr), shape=tuple(shape.tolist()))
     matrix.check_format(full_check=True)
     return matrix
-
-
-def _features(arrays: Mapping[str, Array], layout: Layout, file: str) -> Any:
-    """Features as an array or as a CSR matrix."""
-    if not layout.sparse <= set(arrays):
-        return np.atleast_1d(arrays[layout.features]) if layout.features in arrays else None
-    matrix = _csr(arrays, f"{layout.features}_", file)
-    matrix.sum_duplicates()
-    if layout.binary:
-        matrix.data[matrix.data > 0] = 1
-    return matrix
-
-
-def class_numbers(values: Any, name: str, file: str) -> Array:
-    """Labels ``[N]`` or ``[N, 1]`` as whole numbers; others write them as 2.0, and NaN where there is none.
-
-    >>> class_numbers(np.array([[2.0], [np.nan]]), "node_label", "d.npz").tolist()
-    [2, -1]
-    """
-    array = np.atleast_1d(values)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    if array.ndim != 1 or array.dtype.kind not in "iuf":
-        got = f"{array.dtype} of shape {list(array.shape)}"
-        raise TadropedgeError(f"{file}: {name} must be the number of one class per node, [N], got {got}")
-    numbers = np.where(np.isnan(array), -1, array)
-    wrong = ~((numbers == np.round(numbers)) & (np.abs(numbers.astype(np.float64)) < 2**31))
-    if wrong.any():
-        raise TadropedgeError(f"{file}: {name} must be whole numbers of classes, got {numbers[wrong][0]:g}")
-    return numbers.astype(np.int64)
-
-
-def _node_ids(arrays: Mapping[str, Array], num_nodes: int | None, file: str) -> tuple[Any, ...] | None:
-    """What the nodes are called, where the file tells."""
-    ids = arrays.get("node_ids")
-    if ids is None:
-        return None
-    if ids.shape != (num_nodes,) or ids.dtype.kind not in "iuU":
-        raise TadropedgeError(
-            f"{file}: node_ids must be one name for each of num_nodes={num_nodes}, got {ids.dtype} {list(ids.shape)}"
-        )
-    return tuple(ids.tolist())

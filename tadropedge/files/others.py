@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import numpy as np
 
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.files.arrays import entries_of
 from tadropedge.files.columns import choose
 from tadropedge.files.contents import Array, FileContents, ReadOptions, left_out, no_column, per_arc, summary
 from tadropedge.files.ids import INTEGER, number_ids
 from tadropedge.files.opening import open_bytes
-from tadropedge.graph import matrix_arcs
 
 FIELDS, SYMMETRIES = ("pattern", "real", "integer", "double"), ("general", "symmetric")
 
@@ -41,8 +41,6 @@ def read_matrix_market(path: Path, options: ReadOptions) -> FileContents:
     if form != "coordinate" or field not in FIELDS or symmetry not in SYMMETRIES:
         wanted = "coordinate, real, integer or pattern, general or symmetric"
         raise TadropedgeError(f"{path.name}: expected a matrix {wanted}, got {form} {field} {symmetry}")
-    if rows != columns:
-        raise TadropedgeError(f"{path.name}: an adjacency matrix must be square, got shape {(rows, columns)}")
     text = content.decode("latin1").splitlines()
     lines = [line for line in text if line.strip() and not line.lstrip().startswith("%")]
     if not all(map(str.isascii, lines)):  # some other characters crash NumPy's compiled reader, too
@@ -55,11 +53,11 @@ def read_matrix_market(path: Path, options: ReadOptions) -> FileContents:
         wanted = f"{entries} lines of {width} numbers, places from 1 to {rows} first"
         raise TadropedgeError(f"{path.name}: expected {wanted}, got {told} lines")
     weight = np.ones(entries) if pattern else per_arc(numbers[:, 2], entries, path.name, "the values")
-    low, high, weight = matrix_arcs(coo_matrix((weight, places.astype(np.int64).T - 1), shape=(rows, rows)))
+    arcs, weight = entries_of(coo_matrix((weight, places.astype(np.int64).T - 1), shape=(rows, columns)), path.name)
     return FileContents(
         file=path.name,
-        read=summary(len(low), f"a {symmetry} matrix", None if pattern or not options.weighted else "its entries"),
-        arcs=np.stack((low, high)).astype(np.int64),
+        read=summary(len(weight), f"a {symmetry} matrix", None if pattern or not options.weighted else "its entries"),
+        arcs=arcs,
         num_nodes=rows,
         weight=None if pattern else weight,
     )
@@ -140,7 +138,7 @@ def read_parquet(path: Path, options: ReadOptions) -> FileContents:
     numbers, names = pandas.factorize(pandas.concat(ends, ignore_index=True))
     if len({isinstance(name, str) for name in names}) > 1:
         raise TadropedgeError(f"{path.name}: the ids must be all integers or all texts, got both")
-    ids, place = number_ids([str(name) for name in names])
+    ids, place = number_ids([str(name) for name in names], lambda name: path.name)
 
     def column(at: int | None) -> Array | None:
         return None if at is None else per_arc(table[titles[at]], len(table), path.name, columns.name(at))

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import coo_matrix
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files.contents import PARTS, Array, FileContents, ReadOptions, listed, no_column, summary
-from tadropedge.files.npz import class_numbers
-from tadropedge.graph import matrix_arcs
+from tadropedge.files.arrays import Layout, contents_of_arrays
+from tadropedge.files.contents import PARTS, FileContents, ReadOptions, no_column
 
-OF_NODES = ("x", "y", *(f"{part}_mask" for part in PARTS))
+DATA = Layout(features="x", labels="y", splits=tuple(f"{part}_mask" for part in PARTS))
 EXPECTED = "expected a saved torch_geometric Data with a tensor edge_index"
 
 
@@ -37,16 +37,23 @@ def contents_of(values: Mapping[str, Any], options: ReadOptions, name: str) -> F
     ('2 edges from edge_index', [1, 0, 1])
     """
     values = {key: value.detach().cpu() if isinstance(value, Tensor) else value for key, value in values.items()}
-    graph = (_listed if isinstance(values.get("edge_index"), Tensor) else _matrix)(values, options, name)
-    x, y = values.get("x"), values.get("y")
-    if graph["num_nodes"] is None and isinstance(x, Tensor) and x.dim():
-        graph["num_nodes"] = len(x)
-    if options.nodes:
-        masks = {part: f"{part}_mask" for part in PARTS if values.get(f"{part}_mask") is not None}
-        graph["features"] = None if x is None else _features(x, name)
-        graph["labels"] = None if y is None else class_numbers(_array(values, "y", name), "y", name)
-        graph["splits"] = {part: _array(values, mask, name) for part, mask in masks.items()}
-    return FileContents(file=name, **graph)
+    graph = "edge_index" if isinstance(values.get("edge_index"), Tensor) else "adj_t"
+    adjacency, asked = values.get(graph), [str(each) for each in (options.weight, options.column) if each is not None]
+    if not isinstance(adjacency, Tensor) or (graph == "adj_t" and adjacency.layout is torch.strided):
+        raise TadropedgeError(f"{name}: {EXPECTED} or a sparse adj_t, found {show(', '.join(values), typed=False)}")
+    arrays = {graph: _array(values, graph, name)}
+    # Nobody knows in which order numbers beside a matrix stand.
+    count = arrays[graph].shape[-1] if graph == "edge_index" else -1
+    numbers = [key for key, each in values.items() if _is_per_arc(each, count)]
+    for each in asked:
+        if graph == "adj_t" or not isinstance(values.get(each), Tensor):
+            raise no_column(name, each, numbers)
+    beside = ({"edge_weight", *asked} if graph == "edge_index" else set()) | (DATA.names if options.nodes else {"x"})
+    arrays |= {key: _array(values, key, name) for key in beside if values.get(key) is not None}
+    if isinstance(nodes := values.get("num_nodes"), int):
+        arrays["num_nodes"] = np.array(nodes)
+    others = [key for key in numbers if key not in {*arrays, *DATA.names}]
+    return contents_of_arrays(arrays, graph, DATA, options, name, others)
 
 
 def _load(path: Path) -> Any:
@@ -94,70 +101,22 @@ def _attributes(loaded: object, file: str) -> dict[str, Any]:
     return loaded
 
 
-def _listed(values: Mapping[str, Any], options: ReadOptions, file: str) -> dict[str, Any]:
-    """The arcs of ``edge_index``, with weights and a column in its order."""
-    arcs, nodes = _array(values, "edge_index", file), values.get("num_nodes")
-    numbers = [name for name, each in values.items() if _is_per_arc(each, arcs.shape[-1])]
-    asked = [str(name) for name in (options.weight, options.column) if name is not None]
-    for name in asked:
-        if not isinstance(values.get(name), Tensor):
-            raise no_column(file, name, numbers)
-    read = {name: _array(values, name, file) for name in {"edge_weight", *asked} if values.get(name) is not None}
-    others = [name for name in numbers if name not in {*read, *OF_NODES}]
-    graph = listed(file, "edge_index", arcs, read, options, others)
-    return {**graph, "num_nodes": nodes if isinstance(nodes, int) else None}
-
-
-def _matrix(values: Mapping[str, Any], options: ReadOptions, file: str) -> dict[str, Any]:
-    """The entries of a sparse ``adj_t``; nobody knows in which order numbers beside it stand."""
-    matrix, asked = values.get("adj_t"), options.weight or options.column
-    if not isinstance(matrix, Tensor) or matrix.layout is torch.strided or matrix.dim() != 2:
-        raise TadropedgeError(f"{file}: {EXPECTED} or a sparse adj_t, found {show(', '.join(values), typed=False)}")
-    if asked is not None:
-        raise no_column(file, asked, ())
-    found = _sparse(matrix, "adj_t", file)
-    if found.shape[0] != found.shape[1]:
-        raise TadropedgeError(f"{file}: an adjacency matrix must be square, got shape {tuple(found.shape)}")
-    rows, columns, entries = matrix_arcs(found)
-    return {
-        "arcs": np.stack((rows, columns)).astype(np.int64),
-        "num_nodes": found.shape[0],
-        "weight": entries,
-        "read": summary(len(rows), "adj_t", "its entries" if options.weighted else None),
-    }
-
-
-def _features(x: object, file: str) -> Any:
-    """Dense, or a CSR matrix."""
-    if not isinstance(x, Tensor) or x.dim() != 2 or x.layout is torch.strided:
-        return _array({"x": x}, "x", file)
-    found = _sparse(x, "x", file).tocsr()
-    found.sum_duplicates()
-    return found
-
-
-def _sparse(matrix: Tensor, name: str, file: str) -> Any:
-    """A sparse tensor, checked when it was loaded, as a SciPy matrix of its entries."""
-    from scipy.sparse import coo_matrix
-
-    if matrix.is_nested or matrix.layout not in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
-        raise TadropedgeError(f"{file}: {name} must be dense, COO, CSR or CSC, got {matrix.layout}")
-    entries = matrix.to_sparse_coo()
-    values = _array({name: entries._values()}, name, file)
-    return coo_matrix((values, tuple(entries._indices().numpy())), shape=tuple(matrix.shape))
-
-
-def _array(values: Mapping[str, Any], name: str, file: str) -> Array:
-    """A plain dense tensor of real numbers as an array."""
+def _array(values: Mapping[str, Any], name: str, file: str) -> Any:
+    """A plain tensor of real numbers as an array; a sparse one, checked when it was loaded, as a CSR matrix."""
     value = values[name]
     if not isinstance(value, Tensor):
-        raise TadropedgeError(f"{file}: {name} must be a plain dense tensor, got {show(value)}")
-    odd = value.is_nested or value.is_complex() or value.is_quantized or value.layout is not torch.strided
+        raise TadropedgeError(f"{file}: {name} must be a plain tensor, got {show(value)}")
+    kinds = (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+    odd = value.is_nested or value.is_complex() or value.is_quantized or value.layout not in kinds
     if odd or value.device.type != "cpu":
         kind = "nested" if value.is_nested else str(value.layout)
-        raise TadropedgeError(f"{file}: {name} must be a plain dense tensor, got {kind}, {value.dtype}, {value.device}")
-    found: Array = (value.float() if value.dtype in (torch.bfloat16, torch.float16) else value).numpy()
-    return found
+        raise TadropedgeError(f"{file}: {name} must be a plain tensor, got {kind}, {value.dtype}, {value.device}")
+    value = value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+    if value.layout is torch.strided:
+        return value.numpy()
+    entries = value.to_sparse_coo()
+    matrix = coo_matrix((entries._values().numpy(), tuple(entries._indices().numpy())), shape=tuple(value.shape))
+    return matrix.tocsr()
 
 
 def _is_per_arc(value: object, count: int) -> bool:

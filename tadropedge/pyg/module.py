@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,16 +41,11 @@ from tadropedge.sampling.plan import Plan
 PAPER = "cdf"  # the method of the paper
 
 
-class _Planned(NamedTuple):
-    """The graph and the plan of an adjacency, and the ``sources`` they were computed from: see :meth:`Link.sources`."""
-
-    sources: tuple[object, ...]
-    graph: Graph
-    plan: Plan
-
-
 class _Plans(WeakTensorKeyDictionary):
-    """The cache: a plan for each tensor of the user's, as long as that lives. Copies of the module start empty."""
+    """The cache: a plan for each tensor of the user's, as long as that lives, with what it was computed from.
+
+    Copies of the module start empty.
+    """
 
     def __reduce__(self) -> tuple[type[_Plans], tuple[()]]:
         return _Plans, ()
@@ -332,7 +327,7 @@ class DropEdge(_Seeded):
         if weight is not None and self.dropping.weighs and not weight.is_floating_point():
             weight = weight.to(torch.get_default_dtype())
         if not self._is_idle and link.num_arcs:
-            _, graph, plan = self._planned(link)
+            graph, plan = self._planned(link)
             kept, factor = plan.draw(*seed_epoch, stream + link.place * RELATION, self.training)
             if kept is not None:
                 mask = graph.to_arcs(kept, loops=True)
@@ -344,8 +339,8 @@ class DropEdge(_Seeded):
             mask = others if mask is None else mask & others
         return mask, weight
 
-    def _planned(self, link: Link) -> _Planned:
-        """The plan of this graph: from the cache, or computed now."""
+    def _planned(self, link: Link) -> tuple[Graph, Plan]:
+        """The graph of an adjacency and its plan: from the cache, or computed now."""
         dropping = self.dropping if link.prob is None else self._without_default
         scored = dropping.score is not None and link.prob is None
         weighted = scored and link.has_weights
@@ -353,26 +348,21 @@ class DropEdge(_Seeded):
         sources = (dropping, *link.sources(weighted=weighted, x=x))
         if link.weight is not None and not weighted:
             check_sign(link.weight)  # Graph checks those that enter the score
-        found: _Planned | None = self._plans.get(link.owner)  # type: ignore[no-untyped-call]
-        if found is None or not same(found.sources, sources):
-            found = _Planned(sources, *self._plan(dropping, link, weighted, x))
-            self._plans[link.owner] = found
-        return found
-
-    def _plan(self, dropping: Dropping, link: Link, weighted: bool, x: Any) -> tuple[Graph, Plan]:
-        graph, keys = link.graph(weighted)
-        if link.has_weights and not link.two_kinds and not self._checked:
-            warn_normalized(link.arcs(), link.weight, graph.num_nodes)
-        self._checked = True
-        if link.prob is not None:
-            prob = graph.to_pairs(check_given(link.prob), "keep_prob")
-            return graph, dropping.plan(graph, prob=prob, keys=keys)
-        return graph, dropping.plan(graph, features=joined(x), column=link.column, keys=keys)
+        before, *planned = self._plans.get(link.owner, ((),))  # type: ignore[no-untyped-call]
+        if not same(before, sources):
+            graph, keys = link.graph(weighted)
+            if link.has_weights and not link.two_kinds and not self._checked:
+                warn_normalized(link.arcs(), link.weight, graph.num_nodes)
+            self._checked = True
+            prob = None if link.prob is None else graph.to_pairs(check_given(link.prob), "keep_prob")
+            planned = [graph, dropping.plan(graph, features=joined(x), column=link.column, prob=prob, keys=keys)]
+            self._plans[link.owner] = sources, *planned
+        return planned[0], planned[1]
 
     def _probabilities(self, link: Link) -> Tensor:
         if not link.num_arcs:
             return torch.ones(0, dtype=torch.float64, device=link.device)
-        _, graph, plan = self._planned(link)
+        graph, plan = self._planned(link)
         return graph.to_arcs(plan.at(self.epoch).prob, loops=1.0)
 
     def extra_repr(self) -> str:

@@ -45,7 +45,7 @@ def links_of(
         raise TadropedgeError(f"data has no attribute {exclude!r} with pairs to exclude", argument=exclude)
     for store, ends, turned, place, other in stores:
         kind = "data" if store._key is None else f"data[{', '.join(map(repr, store._key))}]"
-        sizes, n_id, x = ([of(end) for end in ends] for of in (_count, _names, _features))
+        sizes, n_id, x = ([of(end) for end in ends] for of in (_count, _names, lambda end: end.get("x")))
         two_kinds = len(ends) == 2
         link = link_of(_adjacency_of(store, kind), num_nodes=tuple(sizes) if two_kinds else sizes[0])
         own = is_matrix(link.adjacency)
@@ -131,11 +131,6 @@ def _count(store: Any) -> int | None:
 def _names(store: Any) -> Tensor | None:
     found = store.get("n_id")
     return None if found is None else check_whole("n_id", found)
-
-
-def _features(store: Any) -> Tensor | None:
-    found: Tensor | None = store.get("x")
-    return found
 
 
 def thin_store(store: Any, link: Link, mask: Tensor | None, weight: Tensor | None, name: str) -> None:

@@ -12,9 +12,7 @@ They are the way of mini-batches, and of datasets of many graphs: scored once, a
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,17 +24,23 @@ from torch_geometric.transforms import BaseTransform
 
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.graph import Graph
 from tadropedge.pyg.model_checks import warn_normalized
 from tadropedge.pyg.shapes import Link, joined
 from tadropedge.pyg.stores import links_of
 
 
 class _OfArcs(BaseTransform):  # type: ignore[misc, unused-ignore]
-    """Writes what a :class:`Dropping` finds for the arcs of a ``Data``, or of each relation of a ``HeteroData``."""
+    """Writes what a :class:`Dropping` finds for the arcs of a ``Data``, or of each relation of a ``HeteroData``.
+
+    ``attribute`` is the name of what it writes; self-loops get ``loops``.
+    """
+
+    attribute: str
+    loops: float
 
     def __init__(self, dropping: Dropping, weight: str | None) -> None:
         self.dropping, self.weight = dropping, weight
-        self._said: set[type[Warning]] = set()
 
     def __call__(self, data: Any) -> Any:
         """A shallow copy of ``data`` with one attribute more; a ``Batch`` is scored as its graphs are."""
@@ -51,26 +55,22 @@ class _OfArcs(BaseTransform):  # type: ignore[misc, unused-ignore]
         column = self.dropping.settings.get("column")
         column = column if isinstance(column, str) else None
         for store, link in list(links_of(data, weight=self.weight, prob=None, column=column, exclude=None)):
-            with self._once():
-                self._write(store, link)
+            store[self.attribute] = self._of_arcs(link)
         return data
 
-    def _write(self, store: Any, link: Link) -> None:
+    def _of_arcs(self, link: Link) -> Tensor:
+        """The numbers of the pairs of a graph, spread over its arcs ``[A]``."""
+        if not link.num_arcs:
+            return torch.ones(0, dtype=torch.float64, device=link.device)
+        graph, _ = link.graph(weighted=link.has_weights)
+        if link.has_weights and not link.two_kinds:
+            warn_normalized(link.arcs(), link.weight, graph.num_nodes)
+        x = joined(link.x) if self.dropping.takes_features else None
+        return graph.to_arcs(self._of_pairs(graph, features=x, column=link.column, lenient=True), loops=self.loops)
+
+    def _of_pairs(self, graph: Graph, **given: Any) -> Tensor:
+        """One number for each pair ``[M]``."""
         raise NotImplementedError
-
-    def _features(self, link: Link) -> Tensor | None:
-        return joined(link.x) if self.dropping.takes_features else None
-
-    @contextmanager
-    def _once(self) -> Iterator[None]:
-        """Every kind of warning is said of the first graph alone, and not again for each of a dataset."""
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            yield
-        for each in found:
-            if each.category not in self._said:
-                self._said.add(each.category)
-                warnings.warn(each.message, stacklevel=5)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.dropping)!r})"
@@ -93,17 +93,16 @@ class AddScore(_OfArcs):
     [1.5, 1.5, 0.0]
     """
 
+    attribute, loops = "edge_score", 0.0
+
     def __init__(
         self, score: str | Callable[..., Tensor] = "aggregate", *, weight: str | None = "edge_weight", **settings: Any
     ) -> None:
         super().__init__(Dropping(score=score, rule="cdf", settings=settings), weight)
         self.score = score
 
-    def _write(self, store: Any, link: Link) -> None:
-        scores, x = self.dropping.scores, self._features(link)
-        store["edge_score"] = _of_arcs(
-            link, lambda graph: scores(graph, features=x, column=link.column, lenient=True), loops=0.0
-        )
+    def _of_pairs(self, graph: Graph, **given: Any) -> Tensor:
+        return self.dropping.scores(graph, **given)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({show(self.score, typed=False)})"
@@ -126,6 +125,8 @@ class AddKeepProbability(_OfArcs):
         settings: those of score and rule (``q=7``, ``gamma=0.1``, ``cache_dir=…``).
     """
 
+    attribute, loops = "edge_keep_prob", 1.0
+
     def __init__(
         self,
         method: str | Dropping,
@@ -145,18 +146,12 @@ class AddKeepProbability(_OfArcs):
             raise TadropedgeError(f"{str(dropping)!r} needs a budget, keep_prob or keep_ratio, that is one number")
         super().__init__(dropping, weight)
 
-    def _write(self, store: Any, link: Link) -> None:
-        plan, x = self.dropping.plan, self._features(link)
-        prob = _of_arcs(link, lambda graph: plan(graph, features=x, column=link.column, lenient=True).prob, loops=1.0)
-        store["edge_keep_prob"] = prob
-        store["largest_keep_prob"] = float(prob.max()) if prob.numel() else 1.0
+    def forward(self, data: Any) -> Any:
+        """Write into ``data``, a shallow copy that PyG's transforms make of their input."""
+        for store in super().forward(data).edge_stores:
+            if (prob := store.get("edge_keep_prob")) is not None:
+                store["largest_keep_prob"] = float(prob.max()) if prob.numel() else 1.0
+        return data
 
-
-def _of_arcs(link: Link, numbers: Callable[..., Tensor], loops: float) -> Tensor:
-    """The ``numbers [M]`` of a graph's pairs, spread over its arcs ``[A]``."""
-    if not link.num_arcs:
-        return torch.ones(0, dtype=torch.float64, device=link.device)
-    graph, _ = link.graph(weighted=link.has_weights)
-    if link.has_weights and not link.two_kinds:
-        warn_normalized(link.arcs(), link.weight, graph.num_nodes)
-    return graph.to_arcs(numbers(graph), loops=loops)
+    def _of_pairs(self, graph: Graph, **given: Any) -> Tensor:
+        return self.dropping.plan(graph, **given).prob

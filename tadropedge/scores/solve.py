@@ -82,16 +82,6 @@ def settings_for(score: Score, offered: Mapping[str, Any]) -> dict[str, Any]:
     return {name: offered[name] for name in settings_of(_named(score)[1]) if name in offered}
 
 
-def needs_features(score: Score) -> bool:
-    """Whether a score requires node features.
-
-    >>> needs_features("cosine"), needs_features("degree")
-    (True, False)
-    """
-    features = settings_of(_named(score)[1]).get("features")
-    return features is not None and features.default is Parameter.empty
-
-
 @dataclass(frozen=True, kw_only=True)
 class Scored:
     """The scores of a graph and how they were found.

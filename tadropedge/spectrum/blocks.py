@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from tadropedge._support.fingerprint import fingerprint
-from tadropedge.graph import PIECE, Graph
+from tadropedge.graph import Graph
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -96,32 +96,17 @@ class Block:
         return L
 
     def sparse_laplacian(self, laplacian: str) -> sp.csr_matrix:
-        """The Laplacians as one block-diagonal CSR matrix ``[B n, B n]``, columns in order.
-
-        A row holds its lower neighbours, the diagonal and its higher neighbours. The edges, sorted by their ends, are
-        the higher neighbours; their transpose, the lower ones. So nothing is held beside the result but these.
-        """
-        degrees, n = self.degrees().ravel(), self.nodes.size
-        scale = 1 / np.sqrt(degrees) if laplacian == "normalized" else None
-        upper = self._upper()
-        halves = (upper.T.tocsr(), upper)
-        lower, higher = (np.diff(half.indptr) for half in halves)
-        entries = 2 * len(self.edges) + n
-        L = sp.csr_matrix((n, n))
-        L.indptr = np.concatenate(([0], np.cumsum(lower + higher + 1))).astype(upper.indptr.dtype)
-        L.indices, L.data = np.empty(entries, dtype=upper.indices.dtype), np.empty(entries)
-        diagonal = L.indptr[:-1] + lower
-        L.indices[diagonal], L.data[diagonal] = np.arange(n), degrees if scale is None else 1.0
-        for half, starts in zip(halves, (L.indptr[:-1], diagonal + 1), strict=True):
-            shift = starts - half.indptr[:-1]
-            for rows, some in row_pieces(half.indptr):
-                row = np.repeat(np.arange(rows.start, rows.stop), np.diff(half.indptr[rows.start : rows.stop + 1]))
-                entry = np.arange(some.start, some.stop) + shift[row]
-                col, weight = half.indices[some], self.weight[half.data[some]]
-                L.indices[entry] = col
-                L.data[entry] = -weight if scale is None else -(scale[row] * weight * scale[col])
-        L.eliminate_zeros()  # what is too small for a float64
-        return L
+        """The Laplacians as one block-diagonal CSR matrix ``[B n, B n]``, columns in order."""
+        (low, high), n, degrees = self._ends(), self.nodes.size, self.degrees().ravel()
+        starts = np.concatenate(([0], np.cumsum(np.bincount(low, minlength=n))))
+        upper = sp.csr_matrix((self.weight, high, starts), shape=(n, n))  # edges are sorted by their ends
+        A = upper + upper.T.tocsr()
+        if laplacian == "normalized":
+            scale = 1 / np.sqrt(degrees)
+            A.data *= np.repeat(scale, np.diff(A.indptr))
+            A.data *= scale[A.indices]
+            degrees = np.ones(n)
+        return sp.diags(degrees, format="csr") - A
 
     def _ends(self) -> tuple[Integers, Integers]:
         """The ends of the edges, numbered through all components."""
@@ -129,28 +114,6 @@ class Block:
             return self.low, self.high
         first = self.member * self.size
         return first + self.low, first + self.high
-
-    def _upper(self) -> sp.csr_matrix:
-        """The entries above the diagonal, in order; the values are the numbers of the edges."""
-        (low, high), n, edges = self._ends(), self.nodes.size, len(self.edges)
-        whole = np.int32 if 2 * edges + n < INT32_LIMIT else np.int64
-        starts = np.concatenate(([0], np.cumsum(np.bincount(low, minlength=n))))
-        parts = (np.arange(edges, dtype=whole), high.astype(whole), starts.astype(whole))
-        return sp.csr_matrix(parts, shape=(n, n))
-
-
-def row_pieces(indptr: npt.NDArray[np.integer[Any]]) -> Iterator[tuple[slice, slice]]:
-    """Slices of rows of a CSR matrix, and of their entries, of about ``PIECE`` entries each.
-
-    >>> [(rows.stop, some.stop) for rows, some in row_pieces(np.array([0, PIECE, PIECE + 1, PIECE + 2]))]
-    [(1, 4194304), (3, 4194306)]
-    """
-    first, last = 0, len(indptr) - 1
-    while first < last:
-        end = int(np.searchsorted(indptr, indptr[first] + PIECE, side="right")) - 1
-        end = min(max(end, first + 1), last)
-        yield slice(first, end), slice(int(indptr[first]), int(indptr[end]))
-        first = end
 
 
 def blocks(graph: Graph, least: int = 2) -> Iterator[Block]:

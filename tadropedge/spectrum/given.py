@@ -80,9 +80,7 @@ def given_modes(block: Block, modes: Floats, request: ModeRequest) -> Subspaces:
     if there < n:
         norm = float(block.norms(request.laplacian)[0])
         values = np.append(values, 2 * values[-1] if there > 1 else norm)
-    step = Step(
-        block=block, request=request, survey=Survey.of(L), solvers=("given",), reason="modes are given", system=system
-    )
+    step = Step(block=block, request=request, survey=Survey.of(L), solvers=("given",), system=system)
     found, reason = Check(step, system).judge((values, vectors), "given")
     if found is None:
         raise TadropedgeError(

@@ -1,4 +1,4 @@
-"""What will be done: the components of a graph as steps, each with the solvers to try, the reason and the memory."""
+"""What will be done: the components of a graph as steps, each with the solvers to try and their memory."""
 
 from __future__ import annotations
 
@@ -56,38 +56,34 @@ class Survey:
         """Entries of a triangular factor: a few per node, and the full last front."""
         return 10 * self.nodes + self.separator**2 // 2
 
-    def choice(
-        self, solver: str = "auto", k: int = 1, device: torch.device | str = "cpu"
-    ) -> tuple[tuple[str, ...], str]:
-        """The solvers to try for k pairs, in order, and why these. A solver asked for by name is the only one.
+    def choice(self, solver: str = "auto", k: int = 1, device: torch.device | str = "cpu") -> tuple[str, ...]:
+        """The solvers to try for k pairs, in order. A solver asked for by name is the only one.
 
-        >>> Survey(160_000, 240_000, 200).choice()[0], Survey(300_000, 1_000_000, 50_000).choice()[0]
+        A factorisation comes first where it stays sparse. Where it would fill up, multigrid does, after a few products
+        where those may do.
+
+        >>> Survey(160_000, 240_000, 200).choice(), Survey(300_000, 1_000_000, 50_000).choice()
         (('shift-invert', 'davidson'), ('davidson',))
-        >>> Survey(300_000, 1_000_000, 50_000, even=True).choice()[0]
-        ('short-lanczos', 'davidson')
-        >>> Survey(1_000, 3_000, 300).choice(k=100)
-        (('dense',), '100 of 1,000 pairs are wanted, which the dense solver finds best')
+        >>> Survey(300_000, 1_000_000, 50_000, even=True).choice(), Survey(1_000, 3_000, 300).choice(k=100)
+        (('short-lanczos', 'davidson'), ('dense',))
         """
         if self.wants_many(k):
-            return ("dense",), f"{k:,} of {self.nodes:,} pairs are wanted, which the dense solver finds best"
+            return ("dense",)
         if solver != "auto":
-            return (solver,), f"{solver} was asked for"
+            return (solver,)
         if self.nodes <= DENSE_NODES:
-            return ("dense",), f"up to {DENSE_NODES} nodes are solved densely"
+            return ("dense",)
         names = ["davidson"]
-        why = f"about {self.separator:,} of {self.nodes:,} nodes separate it, so a factorisation "
         if self.separator <= NARROW:
             names.insert(0, "shift-invert")
-            why += "stays sparse"
         else:
             if self.separator <= WIDE:
                 names.append("shift-invert")
             if self.even and torch.device(device).type == "cpu":  # a GPU is faster by blocks
                 names.insert(0, "short-lanczos")
-            why += "would fill up and multigrid comes first" + (", unless a few products do" if self.even else "")
         if self.nodes <= DENSE_FALLBACK:
             names.append("dense")
-        return tuple(names), why
+        return tuple(names)
 
     def wants_many(self, k: int) -> bool:
         """Whether k pairs are too large a share of all for an iterative solver."""
@@ -125,15 +121,14 @@ def _widest_layer(L: sp.csr_matrix) -> int:
 class Step:
     """One thing to do: a batch of small components (``system=None``), or one large component with its own solvers.
 
-    ``solvers`` come in the order in which they are tried, ``reason`` says why in one sentence, and ``survey`` is what
-    was seen of the component, with its twins merged.
+    ``solvers`` come in the order in which they are tried, and ``survey`` is what was seen of the component, with its
+    twins merged.
     """
 
     block: Block
     request: ModeRequest
     survey: Survey
     solvers: tuple[str, ...]
-    reason: str
     system: System | None = None
     device: torch.device = CPU
 
@@ -155,8 +150,7 @@ def plan(parts: Iterable[Block], request: ModeRequest, device: torch.device = CP
         tiny = block.size <= DENSE_SHARE * request.pairs_needed  # no work for an iterative solver
         if block.size <= DENSE_NODES and (tiny or request.solver in ("auto", "dense")):
             survey = Survey(block.size, len(block.edges) // block.count, separator=0)
-            reason = f"up to {DENSE_NODES} nodes are solved as dense batches"
-            yield Step(block=block, request=request, survey=survey, solvers=("dense",), reason=reason)
+            yield Step(block=block, request=request, survey=survey, solvers=("dense",))
         else:
             yield from (_alone(block.one(member), request, device) for member in range(block.count))
 
@@ -165,9 +159,5 @@ def _alone(block: Block, request: ModeRequest, device: torch.device) -> Step:
     """A component with its own solvers."""
     system = System.of(block, request.laplacian)
     survey = Survey.of(system.L)
-    solvers, reason = survey.choice(request.solver, min(survey.nodes, request.pairs_needed), device)
-    if system.twins.merged:
-        reason = f"{system.twins.merged:,} twins are merged; {reason}"
-    return Step(
-        block=block, request=request, survey=survey, solvers=solvers, reason=reason, system=system, device=device
-    )
+    solvers = survey.choice(request.solver, min(survey.nodes, request.pairs_needed), device)
+    return Step(block=block, request=request, survey=survey, solvers=solvers, system=system, device=device)

@@ -6,7 +6,8 @@ How many: q as given, or at the largest eigengap near a desired count; never a p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -42,31 +43,26 @@ class ModeRequest:
     tolerance: float = 1e-8
 
     @classmethod
-    def of(
-        cls,
-        q: int | None = None,
-        desired_clusters: int | None = None,
-        laplacian: str = "combinatorial",
-        solver: str = "auto",
-        tolerance: float = 1e-8,
-    ) -> ModeRequest:
+    def of(cls, **wanted: Any) -> ModeRequest:
         """The request, checked.
 
         >>> ModeRequest.of(q=2, desired_clusters=3)
         Traceback (most recent call last):
         tadropedge.errors.TadropedgeError: give either q or desired_clusters, got q=2 and desired_clusters=3
         """
-        if q is not None and desired_clusters is not None:
-            got = f"q={q} and desired_clusters={desired_clusters}"
-            raise TadropedgeError(f"give either q or desired_clusters, got {got}", argument="q")
-        lookup("laplacian", laplacian, LAPLACIANS)
-        lookup("solver", solver, {"auto": None, **SOLVERS})
-        return cls(
+        found = cls(**wanted)
+        q, desired = found.q, found.desired_clusters
+        if q is not None and desired is not None:
+            raise TadropedgeError(
+                f"give either q or desired_clusters, got q={q} and desired_clusters={desired}", argument="q"
+            )
+        lookup("laplacian", found.laplacian, LAPLACIANS)
+        lookup("solver", found.solver, {"auto": None, **SOLVERS})
+        return replace(
+            found,
             q=None if q is None else check_integer("q", q, least=1),
-            desired_clusters=desired_clusters and check_integer("desired_clusters", desired_clusters, least=1),
-            laplacian=laplacian,
-            solver=solver,
-            tolerance=check_number("tolerance", tolerance, least=LEAST_TOLERANCE),
+            desired_clusters=None if desired is None else check_integer("desired_clusters", desired, least=1),
+            tolerance=check_number("tolerance", found.tolerance, least=LEAST_TOLERANCE),
         )
 
     def __str__(self) -> str:

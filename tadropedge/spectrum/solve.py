@@ -200,7 +200,7 @@ def try_solvers(check: Check, report: Callable[[float], None] = lambda share: No
     """Find the modes of one component, with the first solver of its step whose answer passes the check."""
     step, request = check.step, check.step.request
     component = f"component of {step.block.size} nodes and {len(step.block.edges)} edges"
-    log.info("%s: %s; %s", component, ", ".join(step.solvers), step.reason)
+    log.info("%s: %s", component, ", ".join(step.solvers))
     target = Target(step.device, check.limits, report, check.cut)
     reasons: list[str] = []
     for name in step.solvers:

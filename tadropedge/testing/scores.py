@@ -12,10 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.registry import SCORES
-from tadropedge.scores.solve import edge_scores, settings_for
+from tadropedge.scores.solve import edge_scores
 from tadropedge.testing.graphs import ZOO, clusters, complete, cycle, path, relabel, two_cliques, union, weighted
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -142,23 +141,6 @@ class ScoreContract:
         for score in (function, "another-name"):
             assert torch.equal(edge_scores(graph, score, **given), expected)
         assert torch.equal(function(graph, **given).double(), expected)
-
-    def test_a_score_picks_its_settings_from_an_offer(self, settings: Settings) -> None:
-        """Of what is offered it takes what is its own."""
-        given = self.given(ZOO["karate"], settings)
-        assert settings_for(self.score, given | {"moon": "full"}) == given
-
-    def test_bad_input(self, settings: Settings) -> None:
-        """One line for what is no graph, no setting, no device."""
-        karate = ZOO["karate"]
-        with pytest.raises(TadropedgeError, match=r"expected a tadropedge\.Graph, got str 'cora'"):
-            edge_scores("cora", self.score, **settings)  # type: ignore[arg-type]
-        with pytest.raises(TadropedgeError, match="no edges"):
-            edge_scores(Graph.from_edge_index([[], []], 5), self.score, **settings)
-        with pytest.raises(TadropedgeError, match="has no setting 'moon'"):
-            self.scores(karate, {**settings, "moon": "full"})
-        with pytest.raises(TadropedgeError, match="device must be 'cpu' or 'cuda', got 'tpu'"):
-            self.scores(karate, settings, device="tpu")
 
 
 class DenseScoreContract(ScoreContract):

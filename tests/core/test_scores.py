@@ -13,7 +13,7 @@ from tadropedge._old import edge_scores as old_edge_scores
 from tadropedge._old.strategies import dropsens as old_dropsens
 from tadropedge.scores import parts
 from tadropedge.scores.aggregate import aggregate
-from tadropedge.scores.solve import needs_features, settings_for, solve
+from tadropedge.scores.solve import settings_for, solve
 from tadropedge.testing.graphs import ZOO, clusters, cycle, path, star, union, weighted
 from tadropedge.testing.scores import DenseScoreContract, ScoreContract
 
@@ -259,6 +259,9 @@ BAD = {
     "number": (lambda: edge_scores(GRAPH, 3), "unknown score 3; choose from aggregate, effective"),
     "needed": (lambda: edge_scores(GRAPH, similarity), "the score 'similarity' requires features"),
     "no features": (lambda: edge_scores(GRAPH, "cosine", features=None), "the score 'cosine' requires features"),
+    "no graph": (lambda: edge_scores("cora", "degree"), r"expected a tadropedge\.Graph, got str 'cora'"),
+    "no edges": (lambda: edge_scores(Graph.from_edge_index([[], []], 5), "degree"), "no edges"),
+    "no device": (lambda: edge_scores(GRAPH, "degree", device="tpu"), "device must be 'cpu' or 'cuda', got 'tpu'"),
     "no settings": (lambda: edge_scores(GRAPH, lambda graph: graph, q=1), "has no setting 'q'; it has none"),
     "settings": (lambda: edge_scores(GRAPH, "effective", q=1), "no setting 'q'; its settings are method, rel"),
     "raises": (lambda: edge_scores(GRAPH, lambda graph: 1 / 0), "raised ZeroDivisionError: division by zero; it must"),
@@ -297,11 +300,6 @@ def test_a_function_may_take_anything_or_have_no_signature():
     assert edge_scores(GRAPH, open_minded, q=1, moon="full").tolist() == [2.0] * 3
     assert settings_for(open_minded, {"q": 1}) == {}
     assert settings_for(iter, {"q": 1}) == {}  # written in C
-
-
-def test_needs_features():
-    assert [name for name in SCORES if needs_features(name)] == ["cosine"]
-    assert needs_features(similarity)
 
 
 def test_a_registered_score_is_named_in_its_errors(monkeypatch):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dense import laplacian
+from solver_contract import EASY, HARD, SolverContract, laplacian_system
 
 from tadropedge import ConvergenceError, edge_scores
 from tadropedge.spectrum import SOLVERS, laplacian_solver
 from tadropedge.spectrum.solvers import davidson, dense
 from tadropedge.spectrum.target import Target
 from tadropedge.testing.graphs import ZOO, clusters, grid, spider, star, union, weighted
-from tadropedge.testing.solvers import EASY, HARD, SolverContract, laplacian_system
 
 
 class TestDense(SolverContract):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.files import FileContents, has_header
 from tadropedge.files.header import is_known
-from tadropedge.files.ids import INTEGER, UnclearIdError, is_number, number_ids
+from tadropedge.files.ids import INTEGER, is_number, number_ids
 from tadropedge.files.opening import readable
 from tadropedge.files.table import Rows, Table, open_table
 
@@ -136,10 +136,7 @@ def _columns(
 
 def _ids(names: list[str], table: Table) -> tuple[int | str, ...]:
     """The ids in the order of the file, each there once."""
-    try:
-        ordered, place = number_ids(names)
-    except UnclearIdError as error:
-        raise TadropedgeError(f"{table.where(names.index(error.name))}: {error}") from None
+    ordered, place = number_ids(names, lambda name: table.where(names.index(name)))
     if len(ordered) < len(names):
         first = np.unique(place, return_index=True)[1]
         repeated = int(np.setdiff1d(np.arange(len(names)), first)[0])

@@ -1,4 +1,4 @@
-"""What every eigensolver must do: a contract that the tests of your own solver inherit in three lines."""
+"""What every eigensolver must do."""
 
 from __future__ import annotations
 
