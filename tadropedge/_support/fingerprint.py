@@ -61,24 +61,18 @@ def fingerprint(**parts: object) -> str:
     6
     >>> fingerprint(mine=object())
     Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: mine holds an object of type object, whose content cannot be fingerprinted; \
-expected numbers, texts, arrays, tensors, lists, mappings, dataclasses or functions
+    tadropedge.errors.TadropedgeError: the content of an object of type object cannot be fingerprinted; expected \
+numbers, texts, arrays, tensors, lists, mappings, dataclasses or functions
     """
-    try:
-        return _leaf(f"tadropedge {VERSION}", *_items(parts)).hex()
-    except (_UnknownError, RecursionError) as error:
-        what = error.args[0] if isinstance(error, _UnknownError) else "a container that holds itself"
-        raise TadropedgeError(
-            f"{', '.join(parts)} holds {what}, whose content cannot be fingerprinted; expected numbers, texts, arrays, "
-            "tensors, lists, mappings, dataclasses or functions"
-        ) from None
+    return _leaf(f"tadropedge {VERSION}", *_items(parts)).hex()
 
 
-class _UnknownError(Exception):
-    """A value whose content cannot be seen."""
-
-    def __init__(self, value: object) -> None:
-        super().__init__(f"an object of type {type(value).__name__}")
+def _unknown(value: object) -> TadropedgeError:
+    """What to raise for a value whose content cannot be seen."""
+    return TadropedgeError(
+        f"the content of an object of type {type(value).__name__} cannot be fingerprinted; expected numbers, texts, "
+        "arrays, tensors, lists, mappings, dataclasses or functions"
+    )
 
 
 def _leaf(tag: str, *content: bytes | memoryview) -> bytes:
@@ -122,14 +116,14 @@ def _print(value: Any) -> bytes:
         return _leaf("path", str(value).encode("utf-8", "surrogatepass"))
     if inspect.isroutine(value) or isinstance(value, type):
         return _code(value)
-    raise _UnknownError(value)
+    raise _unknown(value)
 
 
 def _array(value: npt.NDArray[Any] | np.generic) -> bytes:
     """A NumPy array or number: its type, its shape and its bytes in row-major, little-endian order."""
     array = np.asarray(value)
     if array.dtype.kind not in "biufcSU":
-        raise _UnknownError(value)
+        raise _unknown(value)
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return _leaf("array", _print(array.dtype.str), _print(np.shape(value)), array.reshape(-1).view(np.uint8).data)
 
@@ -137,7 +131,7 @@ def _array(value: npt.NDArray[Any] | np.generic) -> bytes:
 def _tensor(value: Tensor) -> bytes:
     """A tensor: its type, layout and shape, and its numbers or the parts of its sparse layout."""
     if value.layout not in PARTS or value.is_meta:
-        raise _UnknownError(value)
+        raise _unknown(value)
     value = value.detach().cpu()
     value = value.coalesce() if value.layout is torch.sparse_coo else value
     parts = [getattr(value, name)() for name in PARTS[value.layout]]

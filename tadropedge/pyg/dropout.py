@@ -52,10 +52,7 @@ def dropout_edge(
     >>> kept.tolist(), edge_id.tolist()
     ([[0, 2, 1, 3], [1, 3, 0, 2]], [0, 4, 0, 4])
     """
-    if not isinstance(edge_index, Tensor) or edge_index.layout is not torch.strided:
-        raise TadropedgeError(f"edge_index must be a tensor of node ids [2, A], got {show(edge_index)}")
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(edge_index.shape)}")
+    check_pairs("edge_index", edge_index)
     p = _checked_p(p, edge_index.shape[1])
     if not training or (not isinstance(p, Tensor) and p == 0.0):
         return edge_index, edge_index.new_ones(edge_index.size(1), dtype=torch.bool)

@@ -57,45 +57,7 @@ class _Plans(WeakTensorKeyDictionary):
         return _Plans()
 
 
-class _Seeded(nn.Module):
-    """A module whose draws are a pure function of (seed, epoch), two numbers that are part of its ``state_dict``.
-
-    ``seeded``: whether the user gave the seed; ``pinned``: whether the user sets the epoch.
-    """
-
-    def __init__(self, seed: int | None) -> None:
-        super().__init__()
-        self.seeded = seed is not None
-        drawn = seed is None
-        self.seed = int(torch.randint(2**63 - 1, (), device="cpu")) if drawn else signed(check_seed(seed) & MASK)
-        self.epoch, self.pinned = 0, False
-
-    def set_epoch(self, epoch: int) -> None:
-        """Draw by this epoch until the next call of this function: from now on the caller counts the epochs."""
-        self.epoch, self.pinned = check_integer("epoch", epoch, least=0), True
-
-    def get_extra_state(self) -> Tensor:
-        """Seed and epoch, for ``state_dict()``."""
-        return torch.tensor([self.seed, self.epoch], device="cpu")
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Take over the seed and the epoch of a ``state_dict``."""
-        self.seed, self.epoch = state.tolist()
-
-    def _seed_and_epoch(self) -> tuple[int, int]:
-        """What the next call draws by; in a ``DataLoader`` worker another seed, unless the user set both."""
-        seed, epoch, worker = self.seed, self.epoch, get_worker_info()
-        if worker is not None and not (self.seeded and self.pinned):
-            seed ^= worker.seed  # every worker has a copy of the module, which counts its own calls alone
-        return seed, epoch
-
-    def _advance(self) -> None:
-        """In training, the next call has the next epoch, unless the caller counts."""
-        if self.training and not self.pinned:
-            self.epoch += 1
-
-
-class DropEdge(_Seeded):
+class DropEdge(nn.Module):
     """Drop edges in training; in ``eval()`` let everything pass. What comes back has the kind of what went in.
 
     ``DropEdge(p=0.2)`` is PyG's ``dropout_edge`` for undirected graphs as a module. ``DropEdge("degree-proportional",
@@ -163,8 +125,12 @@ class DropEdge(_Seeded):
         exclude: str | Tensor | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(seed)
+        super().__init__()
         _check_arguments(method, keep_prob, weight)
+        drawn = seed is None
+        self.seed = int(torch.randint(2**63 - 1, (), device="cpu")) if drawn else signed(check_seed(seed) & MASK)
+        self.seeded = not drawn
+        self.epoch, self.pinned = 0, False  # pinned: the user sets the epoch
         self.keep_prob = keep_prob if isinstance(keep_prob, str) else None
         budget = {"keep_prob": None if isinstance(keep_prob, str) else keep_prob, "keep_ratio": keep_ratio}
         dropping = Dropping.parse(method, **budget, **settings)
@@ -181,6 +147,32 @@ class DropEdge(_Seeded):
         self.exclude = exclude if exclude is None or isinstance(exclude, str) else check_pairs("exclude", exclude)
         self._plans = _Plans()
         self._checked = False  # whether a first graph was checked for the mistakes that model_checks warns of
+
+    # -- the state: two numbers of which all draws are a pure function ---------------------------------
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw by this epoch until the next call of this function: from now on the caller counts the epochs."""
+        self.epoch, self.pinned = check_integer("epoch", epoch, least=0), True
+
+    def get_extra_state(self) -> Tensor:
+        """Seed and epoch, for ``state_dict()``."""
+        return torch.tensor([self.seed, self.epoch], device="cpu")
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take over the seed and the epoch of a ``state_dict``."""
+        self.seed, self.epoch = state.tolist()
+
+    def _seed_and_epoch(self) -> tuple[int, int]:
+        """What the next call draws by; in a ``DataLoader`` worker another seed, unless the user set both."""
+        seed, epoch, worker = self.seed, self.epoch, get_worker_info()
+        if worker is not None and not (self.seeded and self.pinned):
+            seed ^= worker.seed  # every worker has a copy of the module, which counts its own calls alone
+        return seed, epoch
+
+    def _advance(self) -> None:
+        """In training, the next call has the next epoch, unless the caller counts."""
+        if self.training and not self.pinned:
+            self.epoch += 1
 
     # -- what comes back ------------------------------------------------------------------------------
 

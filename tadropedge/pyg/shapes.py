@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.typing import SparseTensor
 
-from tadropedge._support.checks import check_probability, check_tensor, check_whole
+from tadropedge._support.checks import check_probability, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 from tadropedge.pyg.model_checks import SUMMED
@@ -133,11 +133,13 @@ def link_of(adjacency: Any, weight: Any = None, num_nodes: Any = None, **beside:
     if is_matrix(adjacency):
         if weight is not None:
             raise TadropedgeError("a sparse matrix has its weights as values: leave edge_weight out")
-        weight, size = values_of(adjacency), matrix_size(adjacency)
+        weight, shape = (
+            values_of(adjacency),
+            adjacency.sizes() if isinstance(adjacency, SparseTensor) else adjacency.shape,
+        )
+        size = (shape[1], shape[0])  # sources are columns, targets rows
     else:
-        arcs = check_whole("edge_index", plain(adjacency))
-        if arcs.dim() != 2 or arcs.shape[0] != 2:
-            raise TadropedgeError(f"expected an edge_index of shape [2, A], got shape {list(arcs.shape)}")
+        arcs = check_pairs("edge_index", plain(adjacency))
         weight = None if weight is None else check_arcs("edge_weight", weight, arcs.shape[1])
         size = adjacency.sparse_size() if isinstance(adjacency, EdgeIndex) else None
         size = None if size is None or None in size else size
@@ -165,12 +167,6 @@ def is_matrix(adjacency: object) -> bool:
 def plain(edge_index: Any) -> Any:
     """The tensor in an ``EdgeIndex``; all else is returned as it is."""
     return edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
-
-
-def matrix_size(matrix: Any) -> tuple[int, int]:
-    """The numbers of sources (columns) and of targets (rows)."""
-    targets, sources = matrix.sparse_sizes() if isinstance(matrix, SparseTensor) else matrix.shape[:2]
-    return sources, targets
 
 
 def values_of(matrix: Any) -> Tensor | None:
@@ -290,7 +286,7 @@ def check_pairs(name: str, pairs: object) -> Tensor:
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: supervision must be node ids [2, S], got shape [5, 2]: give supervision.t()
     """
-    if not isinstance(pairs, Tensor) or pairs.is_floating_point() or pairs.dtype == torch.bool:
+    if not isinstance(pairs, Tensor) or is_matrix(pairs) or pairs.is_floating_point() or pairs.dtype == torch.bool:
         raise TadropedgeError(f"{name} must be a tensor of node ids [2, S], got {show(pairs)}", argument=name)
     if pairs.dim() != 2 or pairs.shape[0] != 2:
         turn = f": give {name}.t()" if pairs.dim() == 2 and pairs.shape[1] == 2 else ""

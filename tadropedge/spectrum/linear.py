@@ -231,7 +231,9 @@ def sketch(
     # Incidence, Laplacian and coarse graphs; the vectors of conjugate gradients; one piece of edges.
     need = 150 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
     check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
-    incidence = _weighted_incidence(block)
+    root, ends = np.sqrt(block.weight), np.stack((block.low, block.high), axis=1).ravel()
+    starts = np.arange(0, 2 * edges + 1, 2)  # W^½ D [M, n] has two entries in each row
+    incidence = sp.csr_matrix((np.stack((root, -root), axis=1).ravel(), ends, starts), shape=(edges, block.size))
     solve = component_solver(block.sparse_laplacian("combinatorial"), device)
     random = np.random.default_rng(seed)
     parts = [slice(first, first + AT_ONCE) for first in range(0, edges, AT_ONCE)]
@@ -248,14 +250,6 @@ def sketch(
             total[part] += np.einsum("mk,mk->m", difference, difference)
         report((first + width) / rows)
     return _fit_total(total / rows * block.weight, block.size - 1) / block.weight
-
-
-def _weighted_incidence(block: Block) -> sp.csr_matrix:
-    """W^½ D ``[M, n]`` of a block of one component."""
-    root, edges = np.sqrt(block.weight), len(block.edges)
-    entries = np.stack((root, -root), axis=1).ravel()
-    ends = np.stack((block.low, block.high), axis=1).ravel()
-    return sp.csr_matrix((entries, ends, np.arange(0, 2 * edges + 1, 2)), shape=(edges, block.size))
 
 
 def _fit_total(share: Floats, total: int) -> Floats:

@@ -53,10 +53,11 @@ class Twins:
         n, diagonal = L.shape[0], L.diagonal()
         name = np.random.default_rng(0).integers(0, 2**64, size=n, dtype=np.uint64)
         seen = _hashes(diagonal)  # all that a node sees of its neighbours
-        for rows, row, col, data in _edges(L):
-            seen[rows] += _row_sums(name[col] * _hashes(data), row - rows.start, rows.stop - rows.start)
-        leader, values = _first(seen), diagonal.copy()
-        for _, row, col, data in _edges(L):
+        for row, col, data in _edges(L):
+            np.add.at(seen, row, name[col] * _hashes(data))
+        _, first, alike = np.unique(seen, return_index=True, return_inverse=True)
+        leader, values = first[alike], diagonal.copy()
+        for row, col, data in _edges(L):
             # Twins that are neighbours see each other, but not themselves: u sees v where v sees u, and by just that
             # their sums differ.
             same = np.flatnonzero((row < col) & (seen[row] - seen[col] == (name[col] - name[row]) * _hashes(data)))
@@ -120,15 +121,15 @@ class Twins:
         return share[self.group]
 
 
-def _edges(L: sp.csr_matrix) -> Iterator[tuple[slice, Integers, Integers, Floats]]:
-    """Some rows at a time, with the row, the column and the value of each entry that is not on the diagonal."""
+def _edges(L: sp.csr_matrix) -> Iterator[tuple[Integers, Integers, Floats]]:
+    """The row, the column and the value of each entry that is not on the diagonal, some rows at a time."""
     first, n = 0, L.shape[0]
     while first < n:
         last = max(first + 1, int(np.searchsorted(L.indptr, L.indptr[first] + AT_ONCE, side="right")) - 1)
         part = slice(L.indptr[first], L.indptr[last])
         row = np.repeat(np.arange(first, last), np.diff(L.indptr[first : last + 1]))
         off = row != L.indices[part]
-        yield slice(first, last), row[off], L.indices[part][off], L.data[part][off]
+        yield row[off], L.indices[part][off], L.data[part][off]
         first = last
 
 
@@ -137,19 +138,6 @@ def _hashes(x: Floats) -> Hashes:
     number = x.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed: Hashes = (number ^ (number >> np.uint64(29))) | np.uint64(1)
     return mixed
-
-
-def _row_sums(hashes: Hashes, row: npt.NDArray[np.integer], n: int) -> Hashes:
-    """The sum of the hashes of each row, modulo 2⁶⁴; rows come in order."""
-    total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)))
-    ends = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=n))))
-    return total[ends[1:]] - total[ends[:-1]]
-
-
-def _first(hashes: Hashes) -> Integers:
-    """For each hash the first place where it stands."""
-    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
-    return first[number]
 
 
 @dataclass(frozen=True)

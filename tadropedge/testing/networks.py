@@ -117,19 +117,13 @@ class NetworkContract:
         network = self.made(self.varied(3), [5, 6, 7])
         assert network.trials == 3
         assert all(value.shape[0] == 3 for value in (*network.parameters(), *network.buffers()))
+        assert any(not torch.equal(value[0], value[1]) for value in network.parameters())
         assert self.logits(network, View(graph())).shape == (3, 60, CLASSES)
         assert self.logits(network, self.view([5, 6, 7], masks(3))).shape == (3, 60, CLASSES)
 
-    def test_a_start_is_a_pure_function_of_its_seed(self) -> None:
-        torch.manual_seed(1)
-        both, alone, again = (self.made(self.varied(len(seeds)), seeds) for seeds in ([5, 6], [6], [6]))
-        for name, value in both.state_dict().items():
-            assert torch.equal(value[1], alone.state_dict()[name][0])
-            assert torch.equal(again.state_dict()[name], alone.state_dict()[name])
-        assert any(not torch.equal(value[0], value[1]) for value in both.parameters())
-
     @pytest.mark.parametrize("nodes", [60, DENSE_NODES + 7], ids=["dense", "sparse"])
     def test_alone_beside_three_and_beside_many_a_trial_is_the_same_to_the_last_bit(self, nodes: int) -> None:
+        torch.manual_seed(1)  # which decides nothing
         settings, kept, seeds = self.varied(32), masks(32), list(range(32))
         whole = self.learned(self.made(settings, seeds), self.view(seeds, kept, nodes))
         for places in ([1], [2], [0, 1, 2, 3]):

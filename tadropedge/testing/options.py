@@ -43,16 +43,13 @@ class OptionContract:
         return least + (1 - least) * torch.rand(graph.num_edges, generator=generator, dtype=torch.float64)
 
     @pytest.mark.parametrize("name", ZOO)
-    def test_it_is_a_pure_function_of_seed_and_epoch(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        plan, state = self.plan(monkeypatch, ZOO[name], self.uneven(ZOO[name])), torch.get_rng_state()
-        assert torch.equal(plan.sample(3, 1), plan.sample(3, 1))
-        assert torch.equal(state, torch.get_rng_state())
-
-    @pytest.mark.parametrize("name", ZOO)
-    def test_a_batch_of_seeds_is_its_rows(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_a_pure_function_of_seed_and_epoch_alone_and_in_a_batch(
+        self, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         plan, seeds = self.plan(monkeypatch, ZOO[name], self.uneven(ZOO[name])), [5, 0, -9]
-        together = plan.sample(torch.tensor(seeds), 4)
+        state, together = torch.get_rng_state(), plan.sample(torch.tensor(seeds), 4)
         assert [torch.equal(row, plan.sample(seed, 4)) for row, seed in zip(together, seeds, strict=True)] == [True] * 3
+        assert torch.equal(state, torch.get_rng_state())
 
     @pytest.mark.parametrize("name", ["karate", "parts"])
     def test_the_budget(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

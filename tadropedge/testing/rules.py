@@ -45,8 +45,13 @@ class RuleContract:
     def prob(self, scores: Any = SCORES, **given: Any) -> Tensor:
         """Its probabilities; without a budget those of ``P``, or of ``RATIO`` where the rule has no p."""
         if not {"keep_prob", "keep_ratio"} & set(given):
-            given |= {"keep_ratio": RATIO} if meets_budget(self.rule) else {"keep_prob": P}
+            given |= self.budget
         return keep_probabilities(scores, rule=self.rule, **{**self.settings, **given})
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """``P``, or ``RATIO`` where the rule has no p."""
+        return {"keep_ratio": RATIO} if meets_budget(self.rule) else {"keep_prob": P}
 
     @property
     def turns(self) -> tuple[bool, ...]:
@@ -100,12 +105,7 @@ class RuleContract:
 
         function = RULES[self.rule] if isinstance(self.rule, str) else self.rule
         monkeypatch.setitem(RULES, "another-name", function)
-        assert torch.equal(
-            keep_probabilities(SCORES, rule="another-name", **self._budget(), **self.settings), self.prob()
-        )
-        dropping = Dropping.parse("jaccard-another-name", **self._budget(), **self.settings)
+        assert torch.equal(keep_probabilities(SCORES, rule="another-name", **self.budget, **self.settings), self.prob())
+        dropping = Dropping.parse("jaccard-another-name", **self.budget, **self.settings)
         assert dropping.plan(karate()).prob.shape == (78,)
         assert str(dropping).startswith("jaccard-another-name")
-
-    def _budget(self) -> dict[str, Any]:
-        return {"keep_ratio": RATIO} if meets_budget(self.rule) else {"keep_prob": P}
