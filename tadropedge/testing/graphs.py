@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.datasets import KarateClub
 
 from tadropedge.graph import Graph
 
@@ -70,10 +71,8 @@ def clusters(sizes: list[int], inside: float, between: float, seed: int = 0) -> 
 
 def karate() -> Graph:
     """Zachary's karate club: 34 nodes, 78 edges."""
-    ends = [[int(node) for node in line.split()] for line in KARATE.strip().splitlines()]
-    return Graph.from_edge_index(
-        [[low for low, *high in ends for _ in high], [node for _, *high in ends for node in high]]
-    )
+    arcs = KarateClub()[0].edge_index
+    return Graph.from_edge_index(arcs[:, arcs[0] < arcs[1]])
 
 
 def union(*graphs: Graph) -> Graph:
@@ -119,35 +118,6 @@ def relabel(graph: Graph, permutation: Tensor) -> tuple[Graph, Tensor]:
 def _weights(graph: Graph) -> Tensor:
     return torch.ones(graph.num_edges, dtype=torch.float64) if graph.weight is None else graph.weight
 
-
-KARATE = """
-0 1 2 3 4 5 6 7 8 10 11 12 13 17 19 21 31
-1 2 3 7 13 17 19 21 30
-2 3 7 8 9 13 27 28 32
-3 7 12 13
-4 6 10
-5 6 10 16
-6 16
-8 30 32 33
-9 33
-13 33
-14 32 33
-15 32 33
-18 32 33
-19 33
-20 32 33
-22 32 33
-23 25 27 29 32 33
-24 25 27 31
-25 31
-26 29 33
-27 33
-28 31 33
-29 32 33
-30 32 33
-31 32 33
-32 33
-"""
 
 ZOO = {
     "path": path(9),  # a tree
