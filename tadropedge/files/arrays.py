@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from tadropedge.errors import TadropedgeError
-from tadropedge.files.contents import PARTS, Array, FileContents, ReadOptions, left_out, per_arc, summary
+from tadropedge.files.contents import PARTS, Array, FileContents, ReadOptions, per_arc, summary
 from tadropedge.graph import matrix_arcs
 
 
@@ -29,7 +29,7 @@ class Layout:
 
 
 def contents_of_arrays(
-    arrays: Mapping[str, Any], graph: str, layout: Layout, options: ReadOptions, file: str, others: Iterable[str] = ()
+    arrays: Mapping[str, Any], graph: str, layout: Layout, options: ReadOptions, file: str, others: Sequence[str] = ()
 ) -> FileContents:
     """What named arrays hold: ``graph`` names arcs ``[2, A]`` or a SciPy matrix among them, ``others`` are left out.
 
@@ -62,7 +62,7 @@ def contents_of_arrays(
     splits = {part: arrays[name] for part, name in zip(PARTS, layout.splits, strict=False) if name in arrays}
     return FileContents(
         file=file,
-        read=summary(arcs.shape[1], graph, None if weight is None else told, options.column, *left_out(others)),
+        read=summary(arcs.shape[1], graph, None if weight is None else told, options.column, others=others),
         arcs=arcs,
         num_nodes=num_nodes,
         weight=weight,

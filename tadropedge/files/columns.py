@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.files.contents import ReadOptions, left_out, no_column, summary
+from tadropedge.files.contents import ReadOptions, no_column, summary
 from tadropedge.files.header import PAIRS, WEIGHTS, is_known
 
 IDLE = ("", "index", "edge", "unnamed:_0")  # with or without _id: numbers of lines, which are no weights
@@ -40,7 +40,7 @@ class Columns:
         titles = enumerate(self.titles or ())
         others = [title for place, title in titles if title and place not in self.places]
         weight, column = (None if place is None else self.name(place) for place in (self.weight, self.column))
-        return summary(edges, where, weight, column, header, *left_out(others))
+        return summary(edges, where, weight, column, header, others=others)
 
 
 def choose(titles: Sequence[str] | None, count: int, options: ReadOptions, file: str) -> Columns:

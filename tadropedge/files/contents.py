@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,16 +75,19 @@ class FileContents:
         return graph if ids is None else replace(graph, node_ids=ids)
 
 
-def summary(count: int, where: str, weight: object = None, column: object = None, *more: str) -> str:
-    """What was read, for people.
+def summary(
+    count: int, where: str, weight: object = None, column: object = None, *more: str, others: Sequence[str] = ()
+) -> str:
+    """What was read, for people; ``others`` are columns or arrays that were not.
 
-    >>> summary(12000, "edge_index", "edge_weight")
-    '12,000 edges from edge_index, weights from edge_weight'
+    >>> summary(12000, "edge_index", "edge_weight", others=["when", "id"])
+    "12,000 edges from edge_index, weights from edge_weight; left out: 'when', 'id'"
     """
+    left_out = [f"left out: {', '.join(map(repr, others))}"] if others else []
     parts = [f"{count:,} edge{'s' * (count != 1)} from {where}"]
     parts += [f"weights from {weight}"] if weight is not None else []
     parts += [f"column {column}"] if column is not None else []
-    return "; ".join((", ".join(parts), *more))
+    return "; ".join((", ".join(parts), *more, *left_out))
 
 
 def no_column(file: str, name: object, columns: object) -> TadropedgeError:
@@ -95,16 +98,6 @@ def no_column(file: str, name: object, columns: object) -> TadropedgeError:
     """
     listed = ", ".join(map(str, columns)) if columns else "none with one number per edge"  # type: ignore[call-overload]
     return TadropedgeError(f"{file} has no column {show(name, typed=False)}; there are {listed}", argument="columns")
-
-
-def left_out(names: Iterable[str]) -> list[str]:
-    """What to say of columns or arrays that were not read.
-
-    >>> left_out(["when", "id"]), left_out([])
-    (["left out: 'when', 'id'"], [])
-    """
-    listed = ", ".join(map(repr, names))
-    return [f"left out: {listed}"] if listed else []
 
 
 def per_arc(values: Any, count: int, file: str, name: object) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.files.arrays import entries_of
 from tadropedge.files.columns import choose
-from tadropedge.files.contents import Array, FileContents, ReadOptions, left_out, no_column, per_arc, summary
+from tadropedge.files.contents import Array, FileContents, ReadOptions, no_column, per_arc, summary
 from tadropedge.files.ids import INTEGER, number_ids
 from tadropedge.files.opening import open_bytes
 
@@ -99,7 +99,7 @@ def read_graphml(path: Path, options: ReadOptions) -> FileContents:
 
     return FileContents(
         file=path.name,
-        read=summary(len(edges), "GraphML", weighs if weighted else None, column, *left_out(others)),
+        read=summary(len(edges), "GraphML", weighs if weighted else None, column, others=others),
         arcs=np.array([(place[one], place[other]) for one, other, _ in edges], dtype=np.int64).reshape(-1, 2).T,
         num_nodes=len(place),
         weight=numbers(weighs, 1.0) if weighted else None,

@@ -287,7 +287,9 @@ def check_pairs(name: str, pairs: object) -> Tensor:
     tadropedge.errors.TadropedgeError: supervision must be node ids [2, S], got shape [5, 2]: give supervision.t()
     """
     if not isinstance(pairs, Tensor) or is_matrix(pairs) or pairs.is_floating_point() or pairs.dtype == torch.bool:
-        raise TadropedgeError(f"{name} must be whole numbers, node ids [2, S], got {show(pairs)}", argument=name)
+        raise TadropedgeError(
+            f"{name} must be a tensor of whole numbers, node ids [2, S], got {show(pairs)}", argument=name
+        )
     if pairs.dim() != 2 or pairs.shape[0] != 2:
         turn = f": give {name}.t()" if pairs.dim() == 2 and pairs.shape[1] == 2 else ""
         raise TadropedgeError(f"{name} must be node ids [2, S], got shape {list(pairs.shape)}{turn}", argument=name)
