@@ -416,12 +416,17 @@ def _checked_weight(edge_weight: Any, arcs: Tensor) -> Tensor:
             argument="edge_weight",
         )
     weight = weight.to(device=arcs.device, dtype=torch.float64)
-    wrong = ~((weight >= 0) & torch.isfinite(weight))
-    if bool(wrong.any()):
-        place = int(wrong.nonzero()[0])
+    check_sign(weight)
+    return weight
+
+
+def check_sign(weight: Tensor) -> None:
+    """Refuse edge weights that are negative or not finite."""
+    least, most = torch.stack(torch.aminmax(weight.detach())).tolist() if weight.numel() else (0.0, 0.0)
+    if not (least >= 0 and most < float("inf")):
+        place = int((~((weight >= 0) & torch.isfinite(weight))).flatten().nonzero()[0])
         raise TadropedgeError(
-            f"edge weights must be finite and at least 0, got {float(weight[place])} at position {place}; "
+            f"edge weights must be finite and at least 0, got {float(weight.flatten()[place])} at position {place}; "
             "where signs matter, score and drop by edge_weight.abs() and keep the signed weights beside it",
             argument="edge_weight",
         )
-    return weight

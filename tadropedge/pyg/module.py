@@ -18,13 +18,12 @@ from torch_geometric.data.data import BaseData
 from tadropedge._support.checks import check_integer, check_length, check_number, check_seed
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.graph import Graph
+from tadropedge.graph import Graph, check_sign
 from tadropedge.pyg.model_checks import warn_normalized, warn_summed
 from tadropedge.pyg.shapes import (
     Link,
     check_given,
     check_pairs,
-    check_sign,
     is_matrix,
     joined,
     link_of,

@@ -251,17 +251,6 @@ def check_given(prob: Tensor) -> Tensor:
         raise
 
 
-def check_sign(weight: Tensor) -> None:
-    """Refuse weights that are negative or not finite, also where no score uses them."""
-    least, most = torch.stack(torch.aminmax(weight.detach())).tolist() if weight.numel() else (0.0, 0.0)
-    if not (least >= 0 and most < float("inf")):
-        raise TadropedgeError(
-            f"edge weights must be finite and at least 0, got {most if least >= 0 else least:g}; where signs matter, "
-            "drop by edge_weight.abs() and give the mask to the signed weights",
-            argument="edge_weight",
-        )
-
-
 def other_arcs(link: Link, by_id: bool) -> Tensor:
     """The mask ``[A]`` of the arcs that are not to be excluded.
 
