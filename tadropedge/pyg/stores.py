@@ -44,25 +44,23 @@ def links_of(
     if isinstance(exclude, str) and not any(exclude in store for store, *_ in stores):
         raise TadropedgeError(f"data has no attribute {exclude!r} with pairs to exclude", argument=exclude)
     for store, ends, turned, place, other in stores:
-        kind = "data" if store._key is None else f"data[{', '.join(map(repr, store._key))}]"
         sizes, n_id, x = ([of(end) for end in ends] for of in (_count, _names, lambda end: end.get("x")))
         two_kinds = len(ends) == 2
-        link = link_of(_adjacency_of(store, kind), num_nodes=tuple(sizes) if two_kinds else sizes[0])
-        own = is_matrix(link.adjacency)
-        yield (
-            store,
-            replace(
+        with about(store):
+            link = link_of(_adjacency_of(store), num_nodes=tuple(sizes) if two_kinds else sizes[0])
+            named = None if is_matrix(link.adjacency) else _attribute(store, weight, link.num_arcs, required=False)
+            link = replace(
                 link,
-                weight=link.weight if own else _attribute(store, weight, link.num_arcs, kind, required=False),
+                weight=link.weight if named is None else named,
                 node_id=tuple(n_id) if two_kinds else n_id[0],
                 x=tuple(x) if two_kinds else x[0],
-                prob=_attribute(store, prob, link.num_arcs, kind),
-                column=_attribute(store, column, link.num_arcs, kind),
+                prob=_attribute(store, prob, link.num_arcs),
+                column=_attribute(store, column, link.num_arcs),
                 exclude=_supervision(store, other, turned, exclude),
                 turned=turned,
                 place=place,
-            ),
-        )
+            )
+        yield store, link
 
 
 def _relations(data: HeteroData) -> Iterator[tuple[Any, Any, bool, int, Any]]:
@@ -94,23 +92,23 @@ def forward_name(relation: tuple[str, str, str]) -> tuple[tuple[str, str, str], 
     return relation, False
 
 
-def _adjacency_of(store: Any, called: str) -> Any:
+def _adjacency_of(store: Any) -> Any:
     arcs, matrix = store.get("edge_index"), store.get("adj_t")
     if arcs is not None and matrix is not None:
-        raise TadropedgeError(f"{called} has an edge_index and an adj_t: delete one of them")
+        raise TadropedgeError("data has an edge_index and an adj_t: delete one of them")
     if arcs is None and not is_matrix(matrix):
-        raise TadropedgeError(f"{EXPECTED}, got {called} with {', '.join(store.keys()) or 'nothing'}")
+        raise TadropedgeError(f"{EXPECTED}, got data with {', '.join(store.keys()) or 'nothing'}")
     return matrix if arcs is None else arcs
 
 
-def _attribute(store: Any, name: str | None, arcs: int, called: str, required: bool = True) -> Tensor | None:
+def _attribute(store: Any, name: str | None, arcs: int, required: bool = True) -> Tensor | None:
     """The values of an attribute of the arcs; the usual name of weights may be missing."""
     if name is None or (name not in store and not required and name == "edge_weight"):
         return None
     if store.get(name) is None:
         known = ", ".join(store.keys())
-        raise TadropedgeError(f"{called} has no attribute {name!r}, only {known}", argument=name)
-    return check_arcs(f"{called}.{name}", store[name], arcs)
+        raise TadropedgeError(f"there is no attribute {name!r}, only {known}", argument=name)
+    return check_arcs(name, store[name], arcs)
 
 
 def _supervision(store: Any, other: Any, turned: bool, exclude: str | Tensor | None) -> Tensor | None:
