@@ -90,15 +90,18 @@ def test_an_answer_is_found_by_all_that_decides_it_and_nothing_else(tmp_path):
     assert len(computed) == 4
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other numbers"])
 def test_a_damaged_entry_is_computed_again(damage, tmp_path, caplog):
     settings = {"q": 3, "cache_dir": tmp_path}
     expected = edge_scores(ZOO["karate"], **settings)
     (entry,) = tmp_path.iterdir()
     content = entry.read_bytes()
     middle = content.index(b"scores.npy") + 300
-    flipped = content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
-    entry.write_bytes({"cut": content[:middle], "flipped": flipped, "empty": b""}[damage])
+    if damage == "other numbers":
+        np.savez(entry, scores=np.ones(78), checksum=np.zeros(32, np.uint8))
+    else:
+        flipped = content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+        entry.write_bytes({"cut": content[:middle], "flipped": flipped, "empty": b""}[damage])
     with caplog.at_level(logging.WARNING, logger="tadropedge"):
         assert torch.equal(edge_scores(ZOO["karate"], **settings), expected)
     assert "damaged" in caplog.text
