@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import networkx  # torch requires it
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.datasets import KarateClub
 
 from tadropedge.graph import Graph
 
@@ -71,8 +71,7 @@ def clusters(sizes: list[int], inside: float, between: float, seed: int = 0) -> 
 
 def karate() -> Graph:
     """Zachary's karate club: 34 nodes, 78 edges."""
-    arcs = KarateClub()[0].edge_index
-    return Graph.from_edge_index(arcs[:, arcs[0] < arcs[1]])
+    return Graph.from_edge_index(np.array(sorted(networkx.karate_club_graph().edges)).T)
 
 
 def union(*graphs: Graph) -> Graph:
