@@ -6,6 +6,7 @@ from experiments.frame import main
 from experiments.paper import (  # noqa: F401
     augmentation,
     clusters,
+    convergence,
     data,
     edge_errors,
     fixed,

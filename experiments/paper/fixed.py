@@ -1,4 +1,4 @@
-"""Figure 2 and the inverse: fixed settings on fresh seeds, beside DropEdge at the same p and with the same budget.
+"""Figure 2b and the inverse: fixed settings on fresh seeds, beside DropEdge at the same p and with the same budget.
 
 At the same p a strategy drops fewer edges than DropEdge. Beside DropEdge at p stands DropEdge with the expected kept
 share of the strategy: what is left of a difference there is topology. The paper states no settings here; these are
@@ -28,17 +28,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
                "settings": {"normalization": "gcn-residual", "self_weight": True, "batch_norm": True}},
 }  # fmt: skip
 INVERSE = "inverse-cdf"
-BUDGETS = ("same_p", "same_budget")
-LOSSES = {"mean_train_loss": ("train_loss", np.nanmean), "smallest_train_loss": ("train_loss", np.nanmin),
-          "mean_val_loss": ("val_loss", np.nanmean), "smallest_val_loss": ("val_loss", np.nanmin)}  # fmt: skip
-SHOWN = 100  # epochs of a curve that are kept
+RIVALS = {"same_p": "dropedge", "same_budget": "dropedge as {}"}
 POINTS = "+.4f"
 
-Trained = Mapping[str, Sequence[Outcome]]
+Scores = Mapping[str, Sequence[float]]  # of each method, seed by seed
 
 
-def trainings(run: Run, data: Dataset, laplacian: str, p: float, methods: Sequence[str], splits: bool) -> Trained:
-    """The outcomes of DropEdge, of each method and of DropEdge with its budget, replicate by replicate."""
+def trainings(
+    run: Run, data: Dataset, laplacian: str, p: float, methods: Sequence[str], *, splits: bool
+) -> dict[str, list[Outcome]]:
+    """The outcomes of DropEdge, of each method and of DropEdge with its budget; with ``splits``, each on its own."""
     training = TrainingSettings(epochs=run["epochs"], keep="loss", precision="high")
     score = {"q": data.num_classes, "laplacian": laplacian}
     experiment = Experiment(data=data, layers=3, hidden=128, training=training, score_settings=score, device=run.device)
@@ -60,82 +59,33 @@ def trainings(run: Run, data: Dataset, laplacian: str, p: float, methods: Sequen
     return found
 
 
-def compared(scores: Mapping[str, Sequence[float]], method: str, claims: int, name: str = "") -> Row:
-    """The differences of a method to both kinds of DropEdge, with their simultaneous intervals."""
+def compared(scores: Scores, method: str, claims: int, name: str = "") -> Row:
+    """The differences of a method to both kinds of DropEdge, with simultaneous intervals of so many claims."""
     row: Row = {}
-    for budget, rival in (("same_p", "dropedge"), ("same_budget", f"dropedge as {method}")):
-        found = decide(scores, [(method, rival)], claims=claims)[method, rival]
+    for how, rival in RIVALS.items():
+        found = decide(scores, [(method, rival.format(method))], claims=claims)[method, rival.format(method)]
         ends = {"difference": found.difference, "low": found.low, "high": found.high}
-        row |= {f"{name}{budget}_{end}": value for end, value in ends.items()}
+        row |= {f"{name}{how}_{end}": value for end, value in ends.items()}
     return row
 
 
-def accuracies(run: Run, dataset: str, laplacian: str, keep_prob: float, methods: Sequence[str]) -> list[Row]:
-    """One row for DropEdge and for each method, at one p; every seed is a start and a split of its own."""
-    sizes = run.dataset(dataset).split(0).sizes
-    found = trainings(run, load(dataset, split=sizes, seed=run.seed), laplacian, keep_prob, methods, splits=True)
+def accuracies(run: Run, dataset: str, laplacian: str, p: float, methods: Sequence[str]) -> list[Row]:
+    """The rows of one p; every seed is a start and a split of its own."""
+    data = load(dataset, split=run.dataset(dataset).split(0).sizes, seed=run.seed)
+    found = trainings(run, data, laplacian, p, methods, splits=True)
     scores = {name: [outcome.test_score for outcome in outcomes] for name, outcomes in found.items()}
-    family, rows = len(methods) * len(run["ps"]), []
-    for method in ("dropedge", *methods):
-        row = {"method": method, "kept_share": found[method][0].kept_share, "mean": float(np.mean(scores[method]))}
-        row |= {"seeds": len(scores[method]), **({} if method == "dropedge" else compared(scores, method, family))}
-        if method == INVERSE:
-            to_cdf = decide(scores, [(INVERSE, "cdf")], claims=family)[INVERSE, "cdf"]
-            row |= {"to_cdf_difference": to_cdf.difference, "to_cdf_low": to_cdf.low, "to_cdf_high": to_cdf.high}
-        rows.append(row)
-    return rows
+    return summary(scores, {name: found[name][0].kept_share for name in found}, methods, len(methods) * len(run["ps"]))
 
 
-# -- Figure 2a -------------------------------------------------------------------------------------------
-
-
-def convergence_claims(rows: pd.DataFrame) -> list[Claim]:
-    """Faster, a lower mean of both losses, and lower, a lower smallest loss, than DropEdge at the same p."""
-    mine = rows[rows["method"].isin(STRATEGIES)]
-    long = [
-        mine[["laplacian", "method"]].assign(
-            loss=loss, difference=mine[f"{loss}_same_p_difference"], high=mine[f"{loss}_same_p_high"]
-        )
-        for loss in LOSSES
-    ]
-    cases = pd.concat(long, ignore_index=True)
-    by = ["loss", "method", "laplacian"]
-    return [Claim("converges", cases, cases["high"] < 0, by=by, either="laplacian", shows={"difference": POINTS})]
-
-
-def convergence_figure(rows: pd.DataFrame) -> Figure:
-    """The training loss minus DropEdge's, epoch by epoch."""
-    mine = rows[rows["method"].isin(STRATEGIES)][["laplacian", "method", "epoch", "train_apart_same_p"]]
-    long = mine.explode(["epoch", "train_apart_same_p"]).astype({"epoch": int, "train_apart_same_p": float})
-    return panels(long, x="epoch", y="train_apart_same_p", columns="laplacian", lines=["method"], zero=True)
-
-
-@item(
-    "convergence", where="Figure 2a", protocol="fixed settings, fresh seeds on the paper's split",
-    claims=convergence_claims, figure=convergence_figure,
-    quick={"laplacian": ["combinatorial"], "seeds": {"cora": 3}, "epochs": 20},
-    paper={"dataset": ["cora"], "laplacian": list(LAPLACIANS), "keep_prob": [0.7], "seeds": {"cora": 50},
-           "epochs": 400},
-)  # fmt: skip
-def convergence(run: Run, dataset: str, laplacian: str, keep_prob: float) -> list[Row]:
-    """The losses of each strategy, and how far its curves lie from DropEdge's."""
-    found = trainings(run, run.dataset(dataset), laplacian, keep_prob, STRATEGIES, splits=False)
-    epochs = np.unique(np.linspace(0, run["epochs"] - 1, SHOWN, dtype=int))
-    rows = []
-    for method, outcomes in found.items():
-        row: Row = {"method": method, "kept_share": outcomes[0].kept_share, "seeds": len(outcomes)}
-        for name, (curve, reduce) in LOSSES.items():
-            scores = {each: [float(reduce(one.curves[curve])) for one in mine] for each, mine in found.items()}
-            row[name] = float(np.mean(scores[method]))
-            if method in STRATEGIES:
-                row |= compared(scores, method, len(STRATEGIES) * len(LOSSES), f"{name}_")
-        if method in STRATEGIES:
-            ours, theirs = (
-                np.mean([one.curves["train_loss"] for one in found[each]], axis=0) for each in (method, "dropedge")
-            )
-            row |= {"epoch": epochs.tolist(), "train_apart_same_p": (ours - theirs)[epochs].tolist()}
-        rows.append(row)
-    return rows
+def summary(scores: Scores, kept: Mapping[str, float], methods: Sequence[str], claims: int) -> list[Row]:
+    """One row for DropEdge and for each method, with all its accuracies."""
+    return [
+        {"method": method, "kept_share": kept[method], "seeds": len(scores[method]), "mean": np.mean(scores[method]),
+         **({} if method == "dropedge" else compared(scores, method, claims)),
+         "accuracies": np.round(scores[method], 6).tolist(),
+         "of_same_budget": np.round(scores.get(f"dropedge as {method}", []), 6).tolist() or None}
+        for method in ("dropedge", *methods)
+    ]  # fmt: skip
 
 
 # -- Figure 2b -------------------------------------------------------------------------------------------
@@ -145,9 +95,9 @@ def above_claims(rows: pd.DataFrame) -> list[Claim]:
     """Surely above DropEdge, p by p and strategy by strategy; and, our question, above one that keeps as many edges."""
     mine, by = rows[rows["method"] != "dropedge"], ["method", "keep_prob", "laplacian"]
     return [
-        Claim(name, mine, mine[f"{budget}_low"] > 0, by=by, almost=0.9, either="laplacian",
-              shows={f"{budget}_difference": POINTS, f"{budget}_high": POINTS})
-        for name, budget in (("above", "same_p"), ("above-same-budget", "same_budget"))
+        Claim(name, mine, mine[f"{how}_low"] > 0, by=by, almost=0.9, either="laplacian",
+              shows={f"{how}_difference": POINTS, f"{how}_high": POINTS})
+        for name, how in (("above", "same_p"), ("above-same-budget", "same_budget"))
     ]  # fmt: skip
 
 
@@ -183,15 +133,29 @@ def accuracy_vs_p(run: Run, dataset: str, laplacian: str, keep_prob: float) -> l
 
 
 def inverse_claims(rows: pd.DataFrame) -> list[Claim]:
-    """Surely below both DropEdge and TADropEdge, in the mean over p; each dataset and Laplacian is a case."""
-    mine = rows[rows["method"] == INVERSE]
-    names = [f"{rival}_{end}" for rival in ("same_p", "same_budget", "to_cdf") for end in ("difference", "low", "high")]
-    mean = mine.groupby(["dataset", "laplacian"], as_index=False, sort=False)[names].mean()
+    """Surely below DropEdge and surely below TADropEdge, both in the mean over p; each dataset is a case."""
+    cases = pd.DataFrame(
+        [{"dataset": dataset, "laplacian": laplacian, **_worst(mine)}
+         for (dataset, laplacian), mine in rows.groupby(["dataset", "laplacian"], sort=False)]
+    )  # fmt: skip
     return [
-        Claim(name, mean, (mean[f"{budget}_high"] < 0) & (mean["to_cdf_high"] < 0), by=["dataset", "laplacian"],
-              shows={f"{budget}_difference": POINTS, "to_cdf_difference": POINTS})
-        for name, budget in (("worst", "same_p"), ("worst-same-budget", "same_budget"))
+        Claim(name, cases, (cases[f"{how}_high"] < 0) & (cases["cdf_high"] < 0), by=["dataset", "laplacian"],
+              shows={how: POINTS, "cdf": POINTS})
+        for name, how in (("worst", "same_p"), ("worst-same-budget", "same_budget"))
     ]  # fmt: skip
+
+
+def _worst(rows: pd.DataFrame) -> Row:
+    """The inverse minus DropEdge, DropEdge of its budget and TADropEdge: means over p within a seed."""
+    inverse, plain, cdf = (rows[rows["method"] == method] for method in (INVERSE, "dropedge", "cdf"))
+    lists = {"inverse": inverse["accuracies"], "same_p": plain["accuracies"], "cdf": cdf["accuracies"],
+             "same_budget": inverse["of_same_budget"]}  # fmt: skip
+    scores = {name: np.mean(mine.tolist(), axis=0).tolist() for name, mine in lists.items()}
+    row: Row = {}
+    for rival in ("same_p", "same_budget", "cdf"):
+        found = decide(scores, [("inverse", rival)], claims=2)["inverse", rival]
+        row |= {rival: found.difference, f"{rival}_high": found.high}
+    return row
 
 
 def inverse_figure(rows: pd.DataFrame) -> Figure:
