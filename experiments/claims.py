@@ -28,9 +28,9 @@ class Claim:
     * ``cases``: one row each; ``holds``: a tick for each of them;
     * ``by``: the columns that name a case; ``shows``: columns with what was measured, and how they are formatted;
     * ``of`` and ``printed``: what the claim is about where it is made several times, and the number in the paper;
-    * ``either``: a column that the paper does not name the value of: one value with which all cases hold is enough;
-    * ``almost``: the share of the cases that must hold; ``chance``: the share that holds where nothing differs, so
-      that no more of them make no part;
+    * ``almost``: the share of the cases that must hold, where the paper says "almost all" or "most";
+    * ``chance``: the share that holds where nothing differs, so that no more of them make no part: one half where a
+      tick is the mere sign of a difference, nothing where a tick asks that it is clear;
     * ``impossible``: where it does not hold, it contradicts the data or itself, whatever is trained.
 
     Its words stand in a file, under the name of the item and its own.
@@ -49,7 +49,6 @@ class Claim:
     shows: Mapping[str, str] = field(default_factory=dict)
     of: str = ""
     printed: str = ""
-    either: str = ""
     almost: float = 1.0
     chance: float = 0.0
     impossible: bool = False
@@ -61,13 +60,13 @@ class Claim:
 
     @property
     def held(self) -> int:
-        """In how many cases it holds: with the best value of ``either``."""
-        return int(self._best.sum())
+        """In how many cases it holds."""
+        return int(self.ticks.sum())
 
     @property
     def count(self) -> int:
-        """The number of cases: with the best value of ``either``."""
-        return len(self._best)
+        """The number of cases."""
+        return len(self.cases)
 
     @property
     def status(self) -> str:
@@ -106,14 +105,6 @@ class Claim:
                 cells.append((int(self.ticks[chosen].sum()), int(chosen.sum())))
             rows.append((_word(value), cells))
         return [" ".join(map(_word, column)) or "holds" for column in columns], rows
-
-    @property
-    def _best(self) -> pd.Series:
-        """The ticks of one value of ``either``: of the one with the largest share."""
-        if not self.either or self.cases.empty:
-            return self.ticks
-        groups = [mine for _, mine in self.ticks.groupby(self.cases[self.either])]
-        return max(groups, key=lambda mine: mine.mean())
 
 
 def verdict(item: str, claim: Claim, words: Mapping[str, Any]) -> dict[str, Any]:

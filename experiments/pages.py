@@ -22,13 +22,14 @@ MARKS = {REPRODUCED: "✔", PARTLY: "◐", NOT: "✘", IMPOSSIBLE: "⚠"}
 FIGURES = "figures"
 
 
-def write_pages(found: Mapping[str, tuple[Item, pd.DataFrame]], folder: Path, words: Path) -> None:
-    """Judge the rows of items, draw their figures and write the pages into a folder."""
+def write_pages(
+    found: Mapping[str, tuple[Item, pd.DataFrame]], folder: Path, words: Path, *, draw: bool = True
+) -> None:
+    """Judge the rows of items, draw their figures and write the pages into a folder; the html only with its figures."""
     told = tomllib.loads(words.read_text(encoding="utf-8"))
     runs = folder / "run.json"
     about = json.loads(runs.read_text(encoding="utf-8")) if runs.exists() else {}
     verdicts, items = [], []
-    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     for name, (one, rows) in found.items():
         mine = []
         for claim in one.claims(rows):
@@ -37,16 +38,18 @@ def write_pages(found: Mapping[str, tuple[Item, pd.DataFrame]], folder: Path, wo
             columns, ticks = claim.table()
             mine.append({**verdict(name, claim, told[name][claim.name]), "columns": columns, "ticks": ticks})
         verdicts += mine
-        items.append({"name": name, "where": one.where, "verdicts": mine, "picture": "", **_run(about, name, rows)})
-        if one.figure is not None:
+        items.append({"name": name, "where": one.where, "verdicts": mine, "figure": one.figure is not None,
+                      **_run(about, name, rows)})  # fmt: skip
+        if draw and one.figure is not None:
             picture = io.BytesIO()
             one.figure(rows).savefig(picture, format="png")
+            (folder / FIGURES).mkdir(parents=True, exist_ok=True)
             _write(folder / FIGURES / f"{name}.png", picture.getvalue())
             items[-1]["picture"] = base64.b64encode(picture.getvalue()).decode()
     table = [{key: value for key, value in one.items() if key not in ("columns", "ticks")} for one in verdicts]
     _write(folder / "verdicts.csv", pd.DataFrame(table).to_csv(index=False).encode())
     parts = {"items": items, "verdicts": verdicts, "kinds": KINDS, "marks": MARKS, "statuses": STATUSES}
-    for page in ("README.md", "report.html"):
+    for page in ("README.md", "report.html") if draw else ("README.md",):
         filled = _environment().get_template(f"{page}.j2").render(**parts, tally=tally(verdicts))
         _write(folder / page, filled.encode())
 

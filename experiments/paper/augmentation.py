@@ -9,9 +9,10 @@ from torch import Tensor
 import tadropedge as tde
 from experiments.claims import Claim
 from experiments.frame import Row, Run, item
+from experiments.paper.changed_signal import Bank, Spectrum, nearest_signal, signal_of_narrow
+from experiments.paper.filters import features, filtered, trained
 from experiments.paper.signals import Task
-from experiments.paper.theorem1 import features, filtered, trained
-from experiments.paper.theory import Bank, Spectrum, dense, largest_component, nearest_signal, signal_of_narrow
+from experiments.paper.theory import dense, largest_component
 
 # Widths F_0 to F_L and K; those with ReLU are nonlinear; a GCN has S alone, no other power.
 NETWORKS = {

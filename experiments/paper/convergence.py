@@ -30,7 +30,7 @@ def claims(rows: pd.DataFrame) -> list[Claim]:
     ]
     cases = pd.concat(long, ignore_index=True)
     by = ["loss", "method", "laplacian"]
-    return [Claim("converges", cases, cases["high"] < 0, by=by, either="laplacian", shows={"difference": POINTS})]
+    return [Claim("converges", cases, cases["high"] < 0, by=by, shows={"difference": POINTS})]
 
 
 def figure(rows: pd.DataFrame) -> Figure:

@@ -30,7 +30,7 @@ def claims(rows: pd.DataFrame) -> list[Claim]:
         Claim("meant", adjacency, adjacency["meant"] <= REPRESENTED, by=["family"], shows={"meant": ".1g"}),
         Claim("weights", weight, weight["with_weight"] > CLEAR * weight["error"], by=by,
               shows={"with_weight": "+.2f"}),
-        Claim("between", between, between["between"] - 1 > CLEAR * between["error"], by=by, chance=0.5,
+        Claim("between", between, between["between"] - 1 > CLEAR * between["error"], by=by,
               shows={"between": ".2f"}),
         Claim("degrees", both, both["with_degree"].abs() > both["with_weight"].abs(), by=by,
               shows={"with_degree": "+.2f"}),

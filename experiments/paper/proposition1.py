@@ -1,5 +1,8 @@
 """Proposition 1 measured: how far the low modes move when edges inside, or between, clusters are dropped."""
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import torch
@@ -9,8 +12,9 @@ from torch import Tensor
 from experiments.claims import Claim
 from experiments.frame import Row, Run, item
 from experiments.paper.clusters import NAMES, clustered, joins
-from experiments.paper.theory import alpha_realizable, subspace_distance
+from experiments.paper.theory import dense
 from experiments.plots import panels
+from tadropedge import Graph
 
 KINDS = [NAMES[0], NAMES[1], NAMES[3], NAMES[5]]
 MIXED = NAMES[5]  # where most edges are between clusters
@@ -107,3 +111,53 @@ def summary(name: str, graphs: pd.DataFrame) -> Row:
     error = graphs["distance"].std(ddof=1) / len(graphs) ** 0.5
     return {"dropped": name, **mean, "distance_error": error, "violations": int(graphs["violations"].sum()),
             "graphs": len(graphs)}  # fmt: skip
+
+
+# -- α-realizability --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Realizability:
+    """How well a q-partition fits subgraphs ``[...]``: the smallest α, infinite where λ_q = 0; β̄; and the modes."""
+
+    alpha: Tensor
+    mean_degree: Tensor
+    modes: Tensor
+
+    @property
+    def largest_distance(self) -> float:
+        """√min(q, N − q), which no distance of two subspaces exceeds: a larger bound says nothing."""
+        nodes, q = self.modes.shape[-2:]
+        return math.sqrt(min(q, nodes - q))
+
+
+def alpha_realizable(graph: Graph, clusters: Tensor, keep: Tensor | None = None) -> Realizability:
+    """The smallest α with β̄ ≤ α λ_q / √(2 q): how well the ``clusters [N]`` fit the graph, or subgraphs ``[..., M]``.
+
+    β̄ is the root mean square of β(G_κ), the number of edges that leave cluster κ over the root of its size.
+
+    >>> graph = Graph.from_edge_index([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])  # two triangles and an edge
+    >>> round(alpha_realizable(graph, torch.tensor([0, 0, 0, 1, 1, 1])).alpha.item(), 4)  # β̄ = 1 / √3, λ_2 = 3, q = 2
+    0.3849
+    """
+    q, (low, high) = int(clusters.max()) + 1, clusters[graph.pairs]
+    leaving = (low != high).double() if keep is None else (low != high) * keep.double()
+    counts = leaving.new_zeros((*leaving.shape[:-1], q))
+    for end in (low, high):
+        counts.scatter_add_(-1, end.expand_as(leaving), leaving)
+    mean = (counts.square() / torch.bincount(clusters)).mean(dim=-1).sqrt()
+    values, modes = torch.linalg.eigh(dense(graph, "laplacian", keep))
+    # an eigenvalue that is zero but for rounding means more than q components
+    zero = values[..., q] <= 1e-12 * values[..., -1].clamp_min(1.0) * graph.num_nodes
+    alpha = torch.where(zero, torch.inf, mean * math.sqrt(2 * q) / torch.where(zero, 1.0, values[..., q]))
+    return Realizability(alpha, mean, modes[..., :q])
+
+
+def subspace_distance(first: Tensor, second: Tensor) -> Tensor:
+    """√(Σ_(κ<q) Σ_(i≥q) |u_κ · u'_i|²), the distance of two subspaces given by orthonormal bases ``[..., N, q]``.
+
+    >>> plane = torch.eye(3)[:, :2]
+    >>> subspace_distance(plane, plane[:, [1, 0]]).item(), subspace_distance(plane, torch.eye(3)[:, 1:]).item()
+    (0.0, 1.0)
+    """
+    return torch.linalg.matrix_norm(second - first @ (first.mT @ second))
