@@ -20,6 +20,7 @@ KINDS = [NAMES[0], NAMES[1], NAMES[3], NAMES[5]]
 MIXED = NAMES[5]  # where most edges are between clusters
 ROUNDING = 1e-9
 CLEAR = 2.0
+MEDIANS = ["alpha", "alpha_after", "bound", "tightness"]
 
 
 def claims(rows: pd.DataFrame) -> list[Claim]:
@@ -106,8 +107,10 @@ def masks(candidates: Tensor, count: int, draws: int, random: np.random.Generato
 
 
 def summary(name: str, graphs: pd.DataFrame) -> Row:
-    """Means over graphs; the bound is infinite, and missing, where it is for most of their subgraphs."""
-    mean = graphs.drop(columns="violations").mean().replace(np.inf, np.nan).to_dict()
+    """Means over graphs, and medians of what may be infinite, which is then missing."""
+    medians = graphs[MEDIANS].median()
+    rest = graphs.drop(columns=["violations", *MEDIANS]).mean()
+    mean = pd.concat((rest, medians)).replace(np.inf, np.nan).to_dict()
     error = graphs["distance"].std(ddof=1) / len(graphs) ** 0.5
     return {"dropped": name, **mean, "distance_error": error, "violations": int(graphs["violations"].sum()),
             "graphs": len(graphs)}  # fmt: skip
