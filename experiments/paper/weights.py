@@ -18,7 +18,6 @@ ALIKE = 0.9  # a rank correlation from which on two choices of q count as one
 CRITICAL = 0.1  # the share of the edges that are called critical
 KEEP_PROB = 0.7
 GRID = {"dataset": list(DATASETS), "laplacian": list(LAPLACIANS)}
-QUICK = {"dataset": ["cora", "citeseer"]}
 
 
 def weight_claims(rows: pd.DataFrame) -> list[Claim]:
@@ -49,7 +48,7 @@ def weight_figure(rows: pd.DataFrame) -> Figure:
 
 
 @item(
-    "weights", where="Supplement, distribution of the weights", protocol="computed", quick=QUICK, paper=GRID,
+    "weights", where="Supplement, distribution of the weights", protocol="computed", quick={}, paper=GRID,
     claims=weight_claims, figure=weight_figure,
 )  # fmt: skip
 def distribution(run: Run, dataset: str, laplacian: str) -> list[Row]:
@@ -78,7 +77,7 @@ def gap_claims(rows: pd.DataFrame) -> list[Claim]:
     return [Claim("ranks", rows, alike, by=["dataset", "laplacian"], shows=shows)]
 
 
-@item("eigengap", where="Remark 1", protocol="computed", quick=QUICK, paper=GRID, claims=gap_claims)
+@item("eigengap", where="Remark 1", protocol="computed", quick={}, paper=GRID, claims=gap_claims)
 def eigengap(run: Run, dataset: str, laplacian: str) -> list[Row]:
     """Weights with q at the eigengap beside weights with q the number of classes."""
     data, settings = run.dataset(dataset), {"laplacian": laplacian}
