@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tadropedge.cli.options import RunOptions
-from tadropedge.cli.show import show
+from tadropedge.cli.output import show
 from tadropedge.lab.registry import DATASETS, MEASURES, NETWORKS
 from tadropedge.registry import OPTIONS, RULES, SCORES, USES
 

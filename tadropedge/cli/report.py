@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tadropedge.cli.options import RunOptions
-from tadropedge.cli.show import columns, show
+from tadropedge.cli.output import columns, show
 from tadropedge.errors import TadropedgeError
 from tadropedge.errors import show as shown
 

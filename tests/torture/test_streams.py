@@ -28,10 +28,10 @@ OPTIONS = {
     "train = 5": "train",
     "[[train]]": "train",
     "[train]\nepochs = {a = 1}": "epochs",
-    f"[train]\nepochs = {DIGITS}": "options.toml",
+    f"[train]\nepochs = {DIGITS}": "digits",
     f"[train]\nepochs = '{DIGITS}'": "epochs",
     "train.train.train = 1": "train",
-    "x = " + "[" * 100_000: "options.toml",
+    "x = " + "[" * 100_000: "recursion",
 }
 
 

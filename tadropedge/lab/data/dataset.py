@@ -22,7 +22,7 @@ class Dataset:
     """A graph with features, labels and a way to split its nodes.
 
     * ``features``: float32 ``[N, F]``, dense or CSR;
-    * ``labels``: int64 ``[N]``, 0 … C − 1; −1 stands for no label;
+    * ``labels``: int64 ``[N]``, 0 … C − 1; −1 stands for no label (data to predict on has none);
     * ``splits``: how nodes are split: :class:`~tadropedge.lab.data.splits.PerClass` (20 labels of each class train),
       ``OfSizes`` or ``Given``;
     * ``given``: the splits that the data brings, by the names ``own`` and ``full``;
@@ -55,8 +55,6 @@ class Dataset:
         _check_labels(self.labels, self.graph.num_nodes)
         for name, value in (("features", self.features), ("labels", self.labels)):
             check_device(name, value, self.graph.device, "the graph")
-        if self.num_classes < 2:
-            raise TadropedgeError(f"{self.name}: labels must name at least two classes, got {self.num_classes}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             named, there = len(self.class_names), self.num_classes
             raise TadropedgeError(f"{self.name}: expected {there} class_names, got {named}")
@@ -72,6 +70,9 @@ class Dataset:
     def split(self, number: int) -> Split:
         """Split ``number``, a pure function of the number, where the labels lie."""
         number = check_integer("the number of a split", number, least=0)
+        if self.num_classes < 2:
+            got = self.num_classes or "no labels"
+            raise TadropedgeError(f"{self.name}: labels must name at least two classes to train on, got {got}")
         return self.splits.split(self.labels, number).to(self.device)
 
     @property
@@ -88,6 +89,11 @@ class Dataset:
     def num_features(self) -> int:
         """F, the number of features of a node."""
         return self.features.shape[1]
+
+    @property
+    def sizes(self) -> str:
+        """How large the graph is, in words."""
+        return f"{self.graph.num_nodes:,} nodes, {self.graph.num_edges:,} edges"
 
     @property
     def node_names(self) -> Sequence[object] | None:

@@ -66,7 +66,8 @@ dense, cora, citeseer, pubmed, pyg:CLASS/NAME or the path of a file (did you mea
         try:
             dataset.split(0)  # what cannot be drawn is said here, not in the middle of a search
         except TadropedgeError as error:
-            raise TadropedgeError(f"{dataset.name}: {error}", argument=error.argument) from error
+            said = str(error) if dataset.name in str(error) else f"{dataset.name}: {error}"
+            raise TadropedgeError(said, argument=error.argument) from error
     return dataset
 
 
@@ -130,7 +131,8 @@ def _split_as(dataset: Dataset, split: str | Sequence[int] | None, per_class: in
     if per_class is not None:
         check_integer("per_class", per_class, least=1)
         if split not in (None, "random"):
-            raise TadropedgeError(f"per_class is of random splits, got split={show(split, typed=False)}")
+            got = show(split, typed=False)
+            raise TadropedgeError(f"per_class is of random splits, got split={got}", argument="per_class")
         return replace(dataset, splits=PerClass(per_class, seed=seed))
     if split is None:
         return dataset
