@@ -64,7 +64,7 @@ def compare(
     """
     running.begin()
     networks.check()
-    from tadropedge.lab.comparison.controls import candidates_of
+    from tadropedge.lab.comparison.claims import candidates_of
 
     try:
         candidates_of(methods)  # refused before anything is read
@@ -101,7 +101,7 @@ def compare(
     found = found.labelled(command=command_line(), source=data, options=options)
     found.save(folder)
     note(f"written to {folder}")  # what is printed ends with the answer
-    show(found.as_dict(), running.json, [text(found.results, columns())])
+    show(found.as_dict(), running.json, [text(found, columns())])
 
 
 class _Watch:

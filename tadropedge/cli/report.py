@@ -18,10 +18,10 @@ def report(folder: Path, /, *, running: RunOptions = RunOptions()) -> None:
     """
     running.begin()
     from tadropedge.lab.comparison.page import PAGES, save, text
-    from tadropedge.lab.comparison.results import Results
+    from tadropedge.lab.comparison.results import Comparison
 
     place = folder.parent if folder.name == "results.json" else folder
-    results = Results.from_file(place / "results.json")
+    results = Comparison.from_file(place / "results.json")
     try:
         told = text(results, columns())
         save(results, place, PAGES)

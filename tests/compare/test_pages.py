@@ -116,7 +116,7 @@ def test_tables_are_text_alone():
 
 
 def test_a_narrow_terminal_folds_names_and_cuts_no_number(found):
-    lines = text(found.results, 40).splitlines()
+    lines = text(found, 40).splitlines()
     assert max(len(line) for line in lines if not line.startswith("  ")) <= 60
     assert max(len(line) for line in lines if not line.startswith(" ")) <= 40
     assert all(any(row.against[ORIGINAL].word in line for line in lines) for row in found.rows if row.against)

@@ -51,12 +51,14 @@ def interval(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def plus_minus(middle: str, low: float | None, high: float | None, digits: int = 1) -> str:
-    """A number and half the width of its interval.
+    """A number and half the width of its interval, where that has ends.
 
     >>> plus_minus(percent(0.81), 0.80, 0.82), plus_minus(NOTHING, None, None)
     ('81.0 ± 1.0', '–')
     """
-    return middle if low is None or high is None else f"{middle} ± {50 * (high - low):.{digits}f}"
+    if low is None or high is None or not math.isfinite(high - low):
+        return middle
+    return f"{middle} ± {50 * (high - low):.{digits}f}"
 
 
 def factor(times: float | None) -> str:

@@ -13,9 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-from scipy.special import stdtrit
-
 from tadropedge._support.checks import check_integer, check_number, check_seed
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge.errors import TadropedgeError, lookup
@@ -26,18 +23,18 @@ from tadropedge.lab.search.executors import Executor, Local
 from tadropedge.lab.search.run import run_missing, tell
 from tadropedge.lab.search.space import CONSISTENT, OF_DROPPING, Space, space_of, trial_of, word
 from tadropedge.lab.search.store import Store
+from tadropedge.lab.statistics import Replicate, decide, paired
 from tadropedge.lab.training.experiment import Experiment
 from tadropedge.lab.training.trial import Outcome, Trial
 
 LEAST = 2  # replicates that are done whatever the time limit: fewer make no interval
 LEAST_FOR_WIDTH = 5  # replicates before a width may stop: the spread of fewer is hardly known
-LEVEL = 0.05  # of all intervals together
 WAVES = 3  # batches per worker between two looks at the clock, so that few wait for the last one
 ON_GPU = 4  # replicates at once on a GPU, which trains hundreds of models as fast as a few
 RUNGS = (1 / 8, 1 / 3)  # shares of the epochs
 WORTH = 24  # epochs below which stopping early saves nothing
 
-Found = dict[str, list["Replicate"]]
+Found = dict[str, list[Replicate]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,21 +72,6 @@ class Search:
     def seed_of(self, replicate: int, number: int) -> int:
         """The seed of the start, the dropout and the coins of a trial, the same for every candidate."""
         return word(self.seed, replicate, number, "seed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replicate:
-    """What the search of one candidate chose on one split, and how it did there.
-
-    ``validation`` and ``test`` are the scores of the ``chosen`` trial, ``kept_share`` the expected share of edges that
-    it kept.
-    """
-
-    number: int
-    chosen: Trial
-    validation: float
-    test: float
-    kept_share: float = 1.0
 
 
 def nested(
@@ -133,8 +115,8 @@ def nested(
                 found[name].append(_replicate(number, _best(outcomes[name, number], number, experiment)))
             tell(watch, "replicate", found)
             if search.half_width is not None and number + 1 >= LEAST_FOR_WIDTH:
-                scores = {name: [one.test for one in found[name]] for name in names}
-                if widest(scores, reference, experiment.data.num_splits) <= search.half_width:
+                some = {name: found[name] for name in names}
+                if widest(some, reference, experiment.data.num_splits) <= search.half_width:
                     return found
     return found
 
@@ -362,26 +344,11 @@ class _Clock:
 # -- width -----------------------------------------------------------------------------------------------
 
 
-def widest(scores: Mapping[str, Sequence[float]], reference: str, num_splits: int | None = None) -> float:
-    """The largest half-width of the simultaneous 95 % t-intervals of paired differences to the reference.
-
-    Of data with a few splits of its own, replicates of one split are averaged first.
-
-    >>> round(widest({"original": [0.0, 0.0, 0.0], "cdf": [0.1, 0.2, 0.3]}, "original"), 4)  # 4.303 · 0.1 / √3
-    0.2484
-    """
-    widths = []
-    for name in scores:
-        if name == reference:
-            continue
-        differences = np.subtract(scores[name], scores[reference])
-        count = min(len(differences), num_splits or len(differences))
-        differences = np.array([differences[first::count].mean() for first in range(count)])
-        if count < 2:
-            return math.inf
-        quantile = stdtrit(count - 1, 1 - LEVEL / (len(scores) - 1) / 2)
-        widths.append(float(quantile * differences.std(ddof=1) / math.sqrt(count)))
-    return max(widths, default=0.0)
+def widest(found: Found, reference: str, num_splits: int | None = None) -> float:
+    """The largest half-width of the simultaneous intervals of paired differences to the reference."""
+    pairs = [(name, reference) for name in found if name != reference]
+    verdicts = decide(paired(found, num_splits), pairs)
+    return max(((one.high - one.low) / 2 for one in verdicts.values()), default=0.0)
 
 
 def _reference(candidates: Sequence[Candidate]) -> str:

@@ -1,18 +1,27 @@
-"""What is compared where nobody says it, and what a claim has to hold against."""
+"""The protocol of claims: who takes part where nobody says it, what a claim has to hold against, and the two rounds.
+
+In the first round everybody is held against not dropping; in the second those that won, against the controls of their
+claim.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from tadropedge.dropping import UNIFORM, Dropping
-from tadropedge.errors import TadropedgeError
+from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.lab.candidate import Candidate
+from tadropedge.lab.comparison.results import ORIGINAL, Row, Yardstick
 from tadropedge.lab.data.dataset import Dataset
+from tadropedge.lab.statistics import Replicate, decide, interval, paired
 
-ORIGINAL = Candidate()
+Played = Mapping[str, Sequence[Replicate]]  # the replicates of every candidate, by its name
+Play = Callable[[Sequence[Candidate], int | None], Played]  # searches candidates, in as many replicates at most
+
 DENSE = 10.0  # the mean degree from which a tenth of the edges is worth a try
 TENTH = "dropedge@0.1:finish"
 YARDSTICK = "mlp"
@@ -51,7 +60,7 @@ def candidates_of(methods: Iterable[str | Dropping | Candidate]) -> list[Candida
     for name in names:
         if names.count(name) > 1:
             raise TadropedgeError(f"methods name {name!r} more than once", argument="methods")
-    return [ORIGINAL, *(candidate for candidate in found if candidate != ORIGINAL)]
+    return [Candidate(), *(candidate for candidate in found if candidate != Candidate())]
 
 
 def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[Candidate]:
@@ -79,7 +88,8 @@ def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[C
         if kept_share is not None and 0 < round(kept_share, 2) < 1:
             found.append(replace(plain, dropping=Dropping(rule=UNIFORM, keep_ratio=round(kept_share, 2))))
         for use in ("weighted", "pruned"):
-            found += _used(plain, use)
+            if use != dropping.use:  # without the options that it excludes
+                found.append(replace(plain, dropping=replace(dropping, use=use, options=())))
     if "consistent" in plain.ways:
         ways = tuple(way for way in plain.ways if way != "consistent")
         found += [replace(plain, ways=(*ways, "sharpen"))]
@@ -89,15 +99,6 @@ def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[C
     named = [replace(one, network=candidate.network) for one in found if one != plain]
     bare = [Candidate(network=candidate.network)] if candidate.network else []
     return list(dict.fromkeys(one for one in (*bare, *named) if one != candidate))
-
-
-def _used(candidate: Candidate, use: str) -> Sequence[Candidate]:
-    """The same score, rule and budget in another use, without the options that it excludes."""
-    dropping = candidate.dropping
-    if dropping.use == use:
-        return []
-    other = replace(dropping, use=use, options=())
-    return [replace(candidate, dropping=other)]
 
 
 def has_features(data: Dataset) -> bool:
@@ -110,3 +111,68 @@ def has_features(data: Dataset) -> bool:
         ones, columns = features.values(), features.col_indices()
         return not (len(ones) == len(numbers) and bool((ones == 1).all()) and torch.equal(columns, numbers))
     return not (bool((features.diagonal() == 1).all()) and int(features.count_nonzero()) == len(numbers))
+
+
+def two_rounds(
+    candidates: Sequence[Candidate],
+    play: Play,
+    *,
+    controls: str = "claims",
+    margin: float,
+    yardstick: str | None = None,
+    num_splits: int | None = None,
+) -> tuple[list[Row], Yardstick | None]:
+    """Play every candidate, and the controls of those that beat ``original``; decide both rounds.
+
+    Args:
+        candidates: ``original`` among them.
+        play: searches some candidates.
+        controls: ``"claims"``: of those that beat not dropping; ``"all"``: of every candidate; ``"none"``.
+        margin: what counts as no difference, a fraction of 1.
+        yardstick: a name that the first call of ``play`` returns besides those of the candidates. Where not dropping is
+            not shown to be better than it, the graph itself is not shown to help, and no claim is made: all words are
+            ``undecided``.
+        num_splits: how many different splits there are; replicates of one split are averaged before they are decided.
+            Where there is one alone, nothing is decided.
+    """
+    lookup("controls", controls, dict.fromkeys(ASKED))
+    names = [str(candidate) for candidate in candidates]
+    played = dict(play(candidates, None))
+    shared = None if num_splits == 1 else num_splits  # the starts of one split are replicates, too
+    beside = None if yardstick is None else _beside(played, yardstick, shared)
+    played = {name: played[name] for name in names}  # in their order, and the yardstick only where it was named
+    if num_splits == 1:
+        return [Row.of(name, played[name]) for name in names], beside
+    first = [(name, ORIGINAL) for name in names if name != ORIGINAL]
+    verdicts = decide(paired(played, num_splits), first, margin)
+    no_claim = beside is not None and not beside.difference["low"] > 0
+    winners = {name for (name, _), one in verdicts.items() if one.word == "better" and not no_claim}
+    asked = {
+        candidate: controls_of(candidate, Row.of("", played[str(candidate)]).kept_share)
+        for candidate in candidates
+        if str(candidate) != ORIGINAL and (controls == "all" or (controls == "claims" and str(candidate) in winners))
+    }
+    missing = list(dict.fromkeys(one for some in asked.values() for one in some if str(one) not in played))
+    if missing:
+        played |= play(missing, min(len(played[name]) for name in names))
+    for candidate, some in asked.items():
+        second = [(str(candidate), str(one)) for one in some if str(one) in played and str(one) != ORIGINAL]
+        some_played = {name: played[name] for pair in second for name in pair}
+        verdicts |= decide(paired(some_played, num_splits) if second else {}, second, margin, claims=max(1, len(first)))
+    if no_claim:
+        verdicts = {pair: replace(one, word="undecided", needed=None) for pair, one in verdicts.items()}
+    rows = []
+    for name, replicates in played.items():
+        against = {reference: one for (candidate, reference), one in verdicts.items() if candidate == name}
+        rows.append(replace(Row.of(name, replicates), against=against))
+    return rows, beside
+
+
+def _beside(played: Played, name: str, num_splits: int | None) -> Yardstick:
+    """A candidate outside the family: how much not dropping scores over it, with a paired 95 % interval."""
+    scores = paired({each: played[each] for each in (ORIGINAL, name)}, num_splits)
+    gaps = np.asarray(scores[ORIGINAL]) - np.asarray(scores[name])
+    value, low, high = (float(each) for each in interval(gaps[~np.isnan(gaps)]))
+    own = Row.of(name, played[name])
+    difference = {"value": value, "low": low, "high": high}
+    return Yardstick(candidate=name, mean=own.mean, low=own.low, high=own.high, difference=difference)
