@@ -12,9 +12,9 @@ from search.made import candidates, experiment, plain
 
 from tadropedge import RULES, TadropedgeError
 from tadropedge.lab import Search, Store, Trial
-from tadropedge.lab.search.executors import opened
 from tadropedge.lab.search.protocol import nested
 from tadropedge.lab.search.ray import Ray
+from tadropedge.lab.search.run import opened
 from tadropedge.lab.training.trial import Outcome
 
 pytestmark = [
@@ -101,7 +101,5 @@ def test_what_cannot_be_sent(ray):
         list(ray.map(Cursed(sys.stdout), batches(0)))
     with pytest.raises(TadropedgeError, match="connected"), Ray("auto"):
         pass
-    with pytest.raises(TadropedgeError, match="gpus"):
-        Ray(gpus=2.0)
     with pytest.raises(TadropedgeError, match="engine"), opened("cloud"):
         pass
