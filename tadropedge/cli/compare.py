@@ -113,7 +113,7 @@ class _Watch:
 
     def estimate(self, found: Estimate) -> None:
         """How much there is to do."""
-        from tadropedge.lab.reports.words import seconds
+        from tadropedge.lab.reports.text import seconds
 
         limit = self._search.time_budget
         until = "" if limit is None else f", of which at most {seconds(limit)} are used"

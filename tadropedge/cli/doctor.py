@@ -35,7 +35,7 @@ def doctor(*, running: RunOptions = RunOptions()) -> int:
 
 
 def _told(found: dict[str, dict[str, str]], problems: list[str]) -> Iterator[Any]:
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
 
     for section, entries in found.items():
         yield section

@@ -39,7 +39,7 @@ def predict(
     from tadropedge._support.atomic import write_atomic
     from tadropedge._support.folder import check_ours, claim
     from tadropedge.cli.reading import read_unlabelled
-    from tadropedge.lab.reports.tables import csv_lines, facts
+    from tadropedge.lab.reports.text import csv_lines, facts
     from tadropedge.lab.training.model import load
 
     check_ours(out.parent, [out.name])

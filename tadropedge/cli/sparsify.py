@@ -51,7 +51,7 @@ def sparsify(
     from tadropedge.cli.reading import read_source
     from tadropedge.files import write_graph
     from tadropedge.lab.reports.label import run_label
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
     from tadropedge.sparsifier.certificate import certify
     from tadropedge.sparsifier.sparsify import sparsify as thin
 

@@ -154,7 +154,7 @@ def _save(document: dict[str, Any], outcome: Outcome, experiment: Experiment, ou
 def _finished(outcome: Outcome, experiment: Experiment) -> tuple[dict[str, Any], list[Any]]:
     """How good the model is, as a document and as what is printed."""
     from tadropedge.lab.reports.label import run_label
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
 
     if outcome.failed:
         rate = outcome.trial.learning_rate

@@ -19,8 +19,20 @@ from tadropedge.lab.comparison.advice import failed, fallen, family, unbeaten
 from tadropedge.lab.comparison.results import ORIGINAL, Comparison, Row
 from tadropedge.lab.reports.label import run_lines
 from tadropedge.lab.reports.render import pages_of, render, script
-from tadropedge.lab.reports.tables import WIDTH, Table, as_text, terminal_table
-from tadropedge.lab.reports.words import NOTHING, interval, memory, percent, plus_minus, points, seconds, shown
+from tadropedge.lab.reports.text import (
+    NOTHING,
+    WIDTH,
+    Table,
+    as_text,
+    interval,
+    memory,
+    percent,
+    plus_minus,
+    points,
+    seconds,
+    shown,
+    terminal_table,
+)
 from tadropedge.lab.statistics import LEAST
 
 PAGES = ("report.html", "results.csv")

@@ -15,7 +15,7 @@ import msgspec
 
 from tadropedge._support.checks import check_path
 from tadropedge.errors import TadropedgeError, reason, show
-from tadropedge.lab.reports.tables import csv_lines
+from tadropedge.lab.reports.text import csv_lines
 from tadropedge.lab.statistics import LEVEL, MARGIN, Replicate, Verdict, interval
 
 ORIGINAL = "original"

@@ -16,8 +16,7 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.lab.graph_report.part import Part
-from tadropedge.lab.reports.tables import Table, facts, terminal_table
-from tadropedge.lab.reports.words import counted, short
+from tadropedge.lab.reports.text import Table, counted, facts, short, terminal_table
 from tadropedge.registry import RULES
 from tadropedge.rules import auto_gamma, keep_probabilities, meets_budget
 from tadropedge.scores.solve import Scored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tadropedge import __version__
-from tadropedge.lab.reports.words import shown
+from tadropedge.lab.reports.text import shown
 
 ROOT = Path(__file__).resolve().parents[3]
 MEASURED = ("tadropedge", "benchmarks")  # what decides a number; changed docs or results do not
@@ -21,16 +21,14 @@ FIRST = ("command", "commit", "machine", "versions", "seconds")  # shown in this
 MADE_BY = f"tadropedge {__version__}"
 
 
-def run_label(
-    device: str, command: str | None = None, seconds: float | None = None, packages: Iterable[str] = ()
-) -> dict[str, Any]:
+def run_label(device: str, command: str | None = None, seconds: float | None = None) -> dict[str, Any]:
     """Command and seconds where they are known, commit, machine, device, and the versions of what decides numbers.
 
     >>> label = run_label("cpu", "tadropedge weights karate")
     >>> list(label), list(label["versions"])
     (['made_by', 'command', 'commit', 'machine', 'device', 'versions'], ['python', 'torch', 'numpy', 'scipy'])
     """
-    versions = {name: metadata.version(name) for name in ("numpy", "scipy", *packages)}
+    versions = {name: metadata.version(name) for name in ("numpy", "scipy")}
     return {
         "made_by": MADE_BY,
         **({} if command is None else {"command": command}),
