@@ -20,6 +20,7 @@ from tadropedge.files import FileContents, ReadOptions, read_file
 from tadropedge.lab.data.dataset import Dataset
 from tadropedge.lab.data.features import feature_tensor, row_normalize
 from tadropedge.lab.data.splits import PARTS, Given, PerClass, Split
+from tadropedge.lab.data.tables import with_nodes
 
 
 def load_file(
@@ -50,11 +51,9 @@ def load_file(
     path = check_path("data", path)
     contents = read_file(path, header=header, columns=columns, column=column, weighted=weighted)
     if nodes is not None:
-        from tadropedge.lab.data.tables import joined, read_node_table
-
         if contents.features is not None or contents.labels is not None:
             raise TadropedgeError(f"{path.name} has features or labels of its own: leave out nodes", argument="nodes")
-        contents = joined(contents, read_node_table(check_path("nodes", nodes), header=header, features=num_features))
+        contents = with_nodes(contents, check_path("nodes", nodes), header=header, num_features=num_features)
     return dataset_of(contents, path.name.partition(".")[0], normalize=normalize, seed=seed)
 
 

@@ -13,7 +13,6 @@ from tadropedge._support.checks import check_device, check_integer, check_runs_o
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_graph
-from tadropedge.lab.data.features import check_features
 from tadropedge.lab.data.splits import Given, PerClass, Split, Splits, check_split, num_classes
 
 
@@ -143,6 +142,37 @@ class Dataset:
             f"Dataset({self.name!r}, num_nodes={self.graph.num_nodes}, num_edges={self.graph.num_edges}, "
             f"num_features={self.num_features}, num_classes={self.num_classes})"
         )
+
+
+def check_features(features: object, num_nodes: int) -> None:
+    """Refuse features that are not float32 ``[N, F]``, dense or CSR, and finite.
+
+    >>> check_features(torch.ones(3, 2), 4)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: features must be float32 [4, F], one row per node, dense or CSR, got \
+torch.float32 (torch.strided) of shape [3, 2]
+    """
+    if not isinstance(features, Tensor):
+        raise TadropedgeError(f"features must be a tensor, got {show(features)}", argument="features")
+    sparse, shape = features.layout is torch.sparse_csr, list(features.shape)
+    fits = len(shape) == 2 and shape[0] == num_nodes and shape[1] > 0
+    if not fits or features.dtype != torch.float32 or not (sparse or features.layout is torch.strided):
+        got = f"{features.dtype} ({features.layout}) of shape {shape}"
+        wanted = f"float32 [{num_nodes}, F], one row per node, dense or CSR"
+        raise TadropedgeError(f"features must be {wanted}, got {got}", argument="features")
+    values = features
+    if sparse:  # compiled products would read beyond arrays that do not fit together
+        crow, col, values = features.crow_indices(), features.col_indices(), features.values()
+        try:
+            torch._validate_sparse_csr_tensor_args(crow, col, values, features.shape)
+        except RuntimeError as error:
+            first = str(error).splitlines()[0]
+            raise TadropedgeError(f"features are not a CSR matrix: {first}", argument="features") from error
+    wrong = (~torch.isfinite(values)).nonzero()
+    if wrong.numel():
+        place = tuple(wrong[0].tolist())
+        row = int((features.crow_indices() <= place[0]).sum()) - 1 if sparse else place[0]
+        raise TadropedgeError(f"features must be finite, got {float(values[place])} at node {row}", argument="features")
 
 
 def _check_labels(labels: object, num_nodes: int) -> None:

@@ -56,13 +56,14 @@ def load(
     >>> load("karat")
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: unknown dataset 'karat'; choose from karate, clusters, noisy-clusters, roads, \
-dense, cora, citeseer, pubmed, pyg:CLASS/NAME or the path of a file (did you mean 'karate'?)
+dense, cora, citeseer, pubmed, pyg:CLASS/NAME, the path of a file (did you mean 'karate'?)
     """
     seed = check_seed(seed)
     with within_memory("the data"):
         dataset = _found(data, seed, options)
         dataset = _split_as(dataset, split, per_class, seed)
-        dataset = corrupt(dataset, add_edges=add_edges, hide_features=hide_features, seed=seed)
+        if add_edges or hide_features:
+            dataset = corrupt(dataset, add_edges=add_edges, hide_features=hide_features, seed=seed)
         try:
             dataset.split(0)  # what cannot be drawn is said here, not in the middle of a search
         except TadropedgeError as error:
@@ -115,13 +116,9 @@ def path_of(data: str | PathLike[str]) -> Path:
         return path
     if not path.suffix and len(path.parts) == 1:
         try:
-            lookup("dataset", str(data).lower(), DATASETS)
+            lookup("dataset", str(data), dict.fromkeys((*DATASETS, "pyg:CLASS/NAME", "the path of a file")))
         except TadropedgeError as error:
-            said, mark, hint = str(error).partition(" (did you mean")
-            said = f"unknown dataset {show(str(data), typed=False)}{said[said.index(';') :]}"
-            raise TadropedgeError(
-                f"{said}, pyg:CLASS/NAME or the path of a file{mark}{hint}", argument="data"
-            ) from None
+            raise TadropedgeError(str(error), argument="data") from None
     below = data_folder() / path
     return below if below.exists() else path
 
