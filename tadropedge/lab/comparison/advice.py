@@ -1,4 +1,4 @@
-"""What to do, the line of code that does it, and how sure that is: facts here, sentences in ``answer.txt.j2``."""
+"""What to do, the line of code that does it, and how sure that is: facts here, sentences in ``words.txt.j2``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answered(rows: Sequence[Row], run: Plain, yardstick: Yardstick | None = None
 def answer(results: Comparison) -> dict[str, str]:
     """``do``, ``code`` and ``sure``, in sentences; ``code`` is a line of Python and, of a comparison, a command."""
     found = facts(results)
-    do, sure = (" ".join(render("comparison/answer.txt.j2", part=part, **found).split()) for part in ("do", "sure"))
+    do, sure = (" ".join(render("comparison/words.txt.j2", part=part, **found).split()) for part in ("do", "sure"))
     return {"do": do, "code": "\n".join(found["code"].values()), "sure": sure}
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from tadropedge._support.atomic import write_atomic
@@ -61,8 +63,12 @@ def page(results: Comparison) -> str:
 
 def text(results: Comparison, width: int = WIDTH) -> str:
     """What a terminal shows, which ends with the answer; the table is never narrower than its numbers."""
-    told = render("comparison/report.txt.j2", answer=results.answer, notes=notes(results), width=width)
-    return f"{as_text([heading(results), terminal_table(table(results))], max(width, LEAST_WIDTH))}\n{told}".rstrip()
+    written = partial(fill, width=width, break_long_words=False, break_on_hyphens=False)
+    answer = results.answer
+    code = [f"  {line}" for line in answer["code"].splitlines()]
+    told = [*map(written, notes(results)), "", written(answer["do"]), *code, written(answer["sure"])]
+    head = as_text([heading(results), terminal_table(table(results))], max(width, LEAST_WIDTH))
+    return "\n".join([head, *told])
 
 
 def save(results: Comparison, folder: Path, files: Collection[str] = FILES) -> None:
@@ -85,11 +91,11 @@ def heading(results: Comparison) -> str:
     return f"Does it pay to drop edges{where}?"
 
 
-def notes(results: Comparison) -> dict[str, Any]:
-    """What else must be said, as facts; ``notes.j2`` has the sentences."""
+def notes(results: Comparison) -> list[str]:
+    """What else must be said, a sentence each."""
     told = family(results) if results.replicates >= LEAST else []
     yardstick = results.yardstick
-    return {
+    facts = {
         "yardstick": yardstick,
         "no_claim": bool(told) and yardstick is not None and not yardstick.difference["low"] > 0,
         "left_out": results.run.get("left_out", {}),
@@ -104,6 +110,8 @@ def notes(results: Comparison) -> dict[str, Any]:
         "fixed": results.run.get("split") == "fixed",
         "whole": results.run.get("rungs") is False,
     }
+    lines = render("comparison/words.txt.j2", part="notes", verdict=None, **facts).splitlines()
+    return [line.strip() for line in lines if line.strip()]
 
 
 def table(results: Comparison) -> Table:
