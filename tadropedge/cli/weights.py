@@ -22,7 +22,6 @@ def weights(
     keep_prob: Share | None = None,
     keep_ratio: Share | None = None,
     gamma: Positive | None = None,
-    component: str = "largest",
     figures: Annotated[bool, Parameter(negative="--no-figures")] = True,
     out: Path = Path("weights"),
     scores: ScoreOptions = ScoreOptions(),
@@ -31,14 +30,14 @@ def weights(
 ) -> None:
     """Which edges hold this graph together? Writes scores, a summary, pictures and an interactive page.
 
-    The score is aggregate unless said. If it is interrupted, the same command goes on and ends with the same files.
+    Summary and pictures speak of the largest component. The score is aggregate unless said. If it is interrupted, the
+    same command goes on and ends with the same files.
 
     Args:
         graph: The name of a dataset, or a file: csv, tsv, npz, pt, mtx, GraphML, Parquet.
         keep_prob: Show keep probabilities of every rule with this p.
         keep_ratio: Show keep probabilities of every rule at this share of kept edges: 0.7 unless said.
         gamma: The score from which edges are critical; without it the knee of the scores.
-        component: What summary and pictures speak of: largest, all, or a number by size.
         figures: Draw pictures and the page.
         out: The folder of the results.
     """
@@ -50,7 +49,7 @@ def weights(
 
     from tadropedge._support.folder import claim
     from tadropedge.cli.reading import read_source
-    from tadropedge.lab.graph_report.part import component as component_of
+    from tadropedge.lab.graph_report.part import component
     from tadropedge.lab.graph_report.summary import GraphReport, lines
     from tadropedge.lab.graph_report.write import FILES, write_all
     from tadropedge.lab.reports.label import run_label
@@ -58,7 +57,6 @@ def weights(
 
     device = running.found_device()
     source = read_source(graph, files, running.seed)
-    part = component_of(source.graph, component)
     settings = source.settings(name, scores.given)
     claim(out, FILES)
     keeps(out)
@@ -71,7 +69,8 @@ def weights(
             progress=lambda done, total: display.step("scoring edges", done, total),
         )  # fmt: skip
         report = GraphReport(
-            name=source.name, read=source.read, graph=source.graph, scored=solved, score=name, part=part,
+            name=source.name, read=source.read, graph=source.graph, scored=solved, score=name,
+            part=component(source.graph),
             settings=scores.given, gamma=gamma, budget=budget, classes=source.nodes.get("y"),
             class_names=source.class_names,
         )  # fmt: skip

@@ -27,7 +27,6 @@ MISTAKES = [
     ("weights karate --keep-ratio nan", "--keep-ratio"),
     ("weights karate --keep-prob 0.5 --keep-ratio 0.5", "--keep-prob"),
     ("weights karate --gamma 0", "--gamma"),
-    ("weights karate --component 7", "--component"),
     ("weights karate --columns source=a", "columns"),
     ("weights edges.csv --columns from=a", "--columns"),
     ("weights edges.csv --columns source=a,target=c", "--columns"),

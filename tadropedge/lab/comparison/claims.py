@@ -102,15 +102,14 @@ def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[C
 
 
 def has_features(data: Dataset) -> bool:
-    """Whether the features of nodes say more than which node it is."""
+    """Whether the features of nodes say more than which node it is: a matrix of N features, one for each node."""
     features = data.features
-    if features.shape[0] != features.shape[1]:
-        return True
-    numbers = torch.arange(len(features), device=features.device)
     if features.layout is torch.sparse_csr:
-        ones, columns = features.values(), features.col_indices()
-        return not (len(ones) == len(numbers) and bool((ones == 1).all()) and torch.equal(columns, numbers))
-    return not (bool((features.diagonal() == 1).all()) and int(features.count_nonzero()) == len(numbers))
+        columns, values = features.col_indices().long(), features.values()
+    else:
+        columns, values = features.nonzero()[:, 1], features[features != 0]
+    one_each = torch.equal(columns, torch.arange(len(features), device=features.device))
+    return not (one_each and features.shape[0] == features.shape[1] and bool((values == 1).all()))
 
 
 def two_rounds(

@@ -187,7 +187,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "components", f"{graph['components']:,}, the largest of {graph['largest']:,} nodes{isolated}"
     if part["edges"] < graph["edges"]:
         sizes = f"{part['nodes']:,} nodes, {part['edges']:,} edges"
-        yield "looked at", f"{part['words']}: {sizes} (--component chooses another, or all)"
+        yield "looked at", f"{part['words']}: {sizes} (the page shows the others)"
     yield "score", f"{score['name']}, sum {score['sum']:.6g}"
     if "eigenvalues" in score:
         gap = "" if score["gap"] is None else f", gap {score['gap']:.4g}"

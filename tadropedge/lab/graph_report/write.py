@@ -172,7 +172,7 @@ def _components(report: GraphReport, drawn: Part) -> Iterator[dict[str, Any]]:
     count = report.graph.components.count
     if count > 1:
         yield _entry(0, report, drawn, report.whole_gamma)
-    parts = (component(report.graph, str(number)) for number in range(1, count + 1) if _has_edges(report, number))
+    parts = (component(report.graph, number) for number in range(1, count + 1) if _has_edges(report, number))
     for part in parts:
         gamma = report.gamma
         if gamma is None:
