@@ -57,7 +57,12 @@ def launch(
         if completion == "zsh":  # whose script is made to lie in a folder of $fpath, under a name of its own
             print("compdef _cyclopts_tadropedge tadropedge")
         return 0
-    app.config = () if config is None else (Toml(config, must_exist=True),)
+    if config is not None:
+        options = Toml(config, must_exist=True)
+        try:
+            app.config = (options,) if options.config else ()
+        except CycloptsError as error:
+            raise TadropedgeError(f"--config: '{config}' cannot be read: {error}") from error
     return app(words, print_error=False, exit_on_error=False) or 0
 
 

@@ -88,10 +88,12 @@ def train(
     batches = _mini_batch(batch_size, fanout)
     chosen = {name.replace("-", "_"): _plain(value) for name, value in named("--settings", settings).items()}
 
+    from tadropedge._support.atomic import write_atomic
     from tadropedge._support.folder import claim
     from tadropedge.cli.reading import read_dataset
     from tadropedge.lab.training.callbacks import Checkpoint, Progress, TensorBoard
     from tadropedge.lab.training.experiment import Experiment
+    from tadropedge.lab.training.model import save
     from tadropedge.lab.training.ranks import joined_ranks
     from tadropedge.lab.training.trainer import Trainer
     from tadropedge.lab.training.trial import TrainingSettings, Trial
@@ -133,7 +135,8 @@ def train(
     if ranks.first:
         document, told = _finished(outcome, experiment)
         if out is not None:
-            _save(document, outcome, experiment, out)
+            save(out / MODEL, outcome, experiment)
+            write_atomic(out / RESULTS, (json.dumps(document, indent=2) + "\n").encode())
             given = [*typed(files, running, leave=("json", "device", "seed")), *typed(nodes, leave=OF_TRAINING)]
             given += [] if networks.model is None else ["--model", networks.model]
             words = shlex.join(["tadropedge", "predict", str(out), data, *given])
@@ -141,14 +144,6 @@ def train(
         if checkpoint is not None:
             checkpoint.remove()
         show(document, running.json, told)
-
-
-def _save(document: dict[str, Any], outcome: Outcome, experiment: Experiment, out: Path) -> None:
-    from tadropedge._support.atomic import write_atomic
-    from tadropedge.lab.training.model import save
-
-    save(out / MODEL, outcome, experiment)
-    write_atomic(out / RESULTS, (json.dumps(document, indent=2) + "\n").encode())
 
 
 def _finished(outcome: Outcome, experiment: Experiment) -> tuple[dict[str, Any], list[Any]]:

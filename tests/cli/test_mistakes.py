@@ -98,9 +98,9 @@ def test_an_argument_that_is_empty_or_no_text_is_refused(capsys):
     [
         ("datasets = 5\n", "datasets"),
         ("[datasets]\nx = 5\n", "x"),
-        (f"[datasets]\nseed = {'1' * 5000}\n", "digits"),
+        (f"[datasets]\nseed = {'1' * 5000}\n", "settings.toml"),
         ("[datasets]\nseed = -1\n", "seed"),
-        ("[datasets\n", "line 1"),
+        ("[datasets\n", "settings.toml"),
     ],
 )
 def test_a_mistake_in_a_file_of_options_is_one_line(text, named, capsys, tmp_path):

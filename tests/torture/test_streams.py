@@ -27,10 +27,10 @@ OPTIONS = {
     "train = 5": "train",
     "[[train]]": "train",
     "[train]\nepochs = {a = 1}": "epochs",
-    f"[train]\nepochs = {DIGITS}": "digits",
+    f"[train]\nepochs = {DIGITS}": "options.toml",
     f"[train]\nepochs = '{DIGITS}'": "epochs",
     "train.train.train = 1": "train",
-    "x = " + "[" * 100_000: "recursion",
+    "x = " + "[" * 100_000: "options.toml",
 }
 
 
