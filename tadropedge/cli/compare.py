@@ -75,8 +75,8 @@ def compare(
     from tadropedge.lab.comparison.compare import OWN_MODEL
     from tadropedge.lab.comparison.compare import compare as compared
     from tadropedge.lab.comparison.page import text
+    from tadropedge.lab.search.executors import opened
     from tadropedge.lab.search.protocol import Search, default_rungs
-    from tadropedge.lab.search.run import opened
     from tadropedge.lab.training.trial import TrainingSettings
 
     device, model = running.found_device(), networks.load()

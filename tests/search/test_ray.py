@@ -12,9 +12,9 @@ from search.made import candidates, experiment, plain
 
 from tadropedge import RULES, TadropedgeError
 from tadropedge.lab import Search, Store, Trial
+from tadropedge.lab.search.executors import opened
 from tadropedge.lab.search.protocol import nested
 from tadropedge.lab.search.ray import Ray
-from tadropedge.lab.search.run import opened
 from tadropedge.lab.training.trial import Outcome
 
 pytestmark = [

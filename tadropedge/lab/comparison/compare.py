@@ -26,8 +26,9 @@ from tadropedge.lab.data.dataset import Dataset
 from tadropedge.lab.data.load import load
 from tadropedge.lab.networks.network import RATES
 from tadropedge.lab.reports.label import run_label
+from tadropedge.lab.search.executors import Executor
 from tadropedge.lab.search.protocol import Search, default_rungs, fixed, nested, trials_of
-from tadropedge.lab.search.run import Executor, tell
+from tadropedge.lab.search.run import tell
 from tadropedge.lab.search.space import OF_DROPPING
 from tadropedge.lab.search.store import Store
 from tadropedge.lab.search.timing import Cost, estimate, seconds_per_epoch

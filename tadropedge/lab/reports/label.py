@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,16 @@ FIRST = ("command", "commit", "machine", "versions", "seconds")  # shown in this
 MADE_BY = f"tadropedge {__version__}"
 
 
-def run_label(device: str, command: str | None = None, seconds: float | None = None) -> dict[str, Any]:
+def run_label(
+    device: str, command: str | None = None, seconds: float | None = None, packages: Iterable[str] = ()
+) -> dict[str, Any]:
     """Command and seconds where they are known, commit, machine, device, and the versions of what decides numbers.
 
     >>> label = run_label("cpu", "tadropedge weights karate")
     >>> list(label), list(label["versions"])
     (['made_by', 'command', 'commit', 'machine', 'device', 'versions'], ['python', 'torch', 'numpy', 'scipy'])
     """
-    versions = {name: metadata.version(name) for name in ("numpy", "scipy")}
+    versions = {name: metadata.version(name) for name in ("numpy", "scipy", *packages)}
     return {
         "made_by": MADE_BY,
         **({} if command is None else {"command": command}),

@@ -20,7 +20,8 @@ from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.lab.candidate import Candidate
 from tadropedge.lab.networks.network import RATES
 from tadropedge.lab.search import auto
-from tadropedge.lab.search.run import Executor, Local, run_missing, tell
+from tadropedge.lab.search.executors import Executor, Local
+from tadropedge.lab.search.run import run_missing, tell
 from tadropedge.lab.search.space import CONSISTENT, OF_DROPPING, Space, space_of, trial_of, word
 from tadropedge.lab.search.store import Store
 from tadropedge.lab.statistics import Replicate, decide, paired

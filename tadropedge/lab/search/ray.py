@@ -22,7 +22,7 @@ from typing import Any
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.lab.registry import MEASURES, NETWORKS
-from tadropedge.lab.search.run import Train, Trained
+from tadropedge.lab.search.executors import Train, Trained
 from tadropedge.lab.training.trial import Outcome, Trial
 from tadropedge.registry import OPTIONS, RULES, SCORES, USES
 

@@ -1,16 +1,15 @@
-"""Run what is missing: what a store does not hold yet, in batches, here or elsewhere, each written as it ends."""
+"""Run what is missing: what a store does not hold yet, in batches, each written as it ends."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.lab.networks.network import RATES
+from tadropedge.lab.search.executors import Executor, Local
 from tadropedge.lab.search.store import Row, Store
 from tadropedge.lab.training.callbacks import Callback, Checkpoint, Progress
 from tadropedge.lab.training.experiment import Experiment
@@ -18,39 +17,7 @@ from tadropedge.lab.training.record import CURVES
 from tadropedge.lab.training.trainer import Group, Trainer
 from tadropedge.lab.training.trial import Array, Outcome, Trial
 
-Train = Callable[[Sequence[Trial]], list[Outcome]]
-Trained = tuple[int, list[Outcome]]  # the number of a batch among those that were given, and what came of it
-ENGINES = ("local", "ray")
 OF_ROW = ("best_epoch", "failed", "stopped", "rungs", "kept_share", "seconds")
-
-
-class Executor(Protocol):
-    """What trains batches. What comes of a batch does not depend on where it is trained, or on what trains beside it.
-
-    ``workers`` is how many batches train at once; ``is_here`` says that they train in this process, which can then be
-    told of every epoch. Only this process writes the results.
-    """
-
-    workers: int
-    is_here: bool
-
-    def map(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
-        """The outcomes of each batch as it ends, in any order, with its number."""
-
-
-class Local:
-    """Trains in this process, one batch after the other.
-
-    >>> list(Local().map(lambda trials: trials, ["ab", "c"]))
-    [(0, 'ab'), (1, 'c')]
-    """
-
-    workers = 1
-    is_here = True
-
-    def map(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
-        """One after the other: a batch begins when the one before was taken."""
-        return ((number, train(batch)) for number, batch in enumerate(batches))
 
 
 class Watch:
@@ -70,26 +37,6 @@ class Watch:
 
     def replicate(self, found: Mapping[str, Sequence[Any]]) -> None:
         """One more replicate is whole: all of them by now, by candidate."""
-
-
-@contextmanager
-def opened(engine: str = "local", address: str | None = None) -> Iterator[Executor]:
-    """The executor of this name for the duration of a block; ``address`` is that of a Ray cluster.
-
-    >>> with opened("local") as executor:
-    ...     executor.workers
-    1
-    """
-    lookup("engine", engine, dict.fromkeys(ENGINES))
-    if engine == "local":
-        if address is not None:
-            raise TadropedgeError(f"engine 'local' has no address, got {address!r}: take engine 'ray'")
-        yield Local()
-        return
-    from tadropedge.lab.search.ray import Ray
-
-    with Ray(address) as workers:
-        yield workers
 
 
 def run_missing(

@@ -17,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from tadropedge.lab.candidate import Candidate
+from tadropedge.lab.search.executors import Executor, Local
 from tadropedge.lab.search.protocol import Search, check, trials_of
-from tadropedge.lab.search.run import Executor, Local
 from tadropedge.lab.search.store import Store
 from tadropedge.lab.training.callbacks import Callback
 from tadropedge.lab.training.experiment import Experiment
