@@ -32,10 +32,10 @@ class Source:
 
     def settings(self, score: str, given: dict[str, Any]) -> dict[str, Any]:
         """What was given for a score, and of what is known what it takes."""
-        from tadropedge.scores.solve import needs_features, settings_for
+        from tadropedge.scores.solve import settings_for
 
         known = {"features": self.nodes.get("x"), "column": self.column}
-        if needs_features(score) and known["features"] is None:
+        if known["features"] is None and score != "aggregate" and settings_for(score, {"features": None}):
             raise TadropedgeError(f"--score {score} needs a graph with node features, and '{self.name}' has none")
         if score == "column" and self.column is None:
             raise TadropedgeError(f"--score column needs --column NAME, and '{self.name}' has none")
