@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
-import tomllib
 import warnings
 from contextlib import suppress
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
-from cyclopts.config import Dict
+from cyclopts import App, CycloptsError, Parameter
+from cyclopts.config import Toml
 
 from tadropedge import __version__
-from tadropedge.cli.progress import INTERRUPTIONS, stopped
-from tadropedge.errors import TadropedgeError, reason, show
+from tadropedge.cli.output import INTERRUPTIONS, stopped
+from tadropedge.errors import TadropedgeError, reason
 
 COMMANDS = ("compare", "train", "predict", "weights", "sparsify", "report", "datasets", "methods", "doctor")
 MODULES = {"datasets": "lists", "methods": "lists"}  # the others stand in a file of their own name
 ITSELF = "The command line itself"
 LONGEST = 200  # characters of one word in a line of error
-KEYWORDS = {  # of the library, and what is typed instead
-    r"columns=\{'(\w+)': '([^']+)'\}": r"--columns \1=\2",
-    r"\b(\w+)=True\b": r"--\1",
-    r"\b(\w+)=False\b": r"--no-\1",
-    r"\bsplit='(\w+)'": r"--split \1",
-    r"\bnodes=FILE": "--nodes FILE",
-    r"\bmodel=$": "--model FILE.py:NAME",
-}
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 app = App(
     name="tadropedge",
     help="Score the edges of a graph; weigh, drop or prune them by the score; find out whether it helped.",
     help_flags=("--help", "-h"),
+    help_format="plaintext",
     version=__version__,
     result_action="return_value",
     suppress_keyboard_interrupt=False,
@@ -65,7 +57,12 @@ def launch(
         if completion == "zsh":  # whose script is made to lie in a folder of $fpath, under a name of its own
             print("compdef _cyclopts_tadropedge tadropedge")
         return 0
-    app.config = () if config is None else (_options_of(config, words),)
+    if config is not None:
+        options = Toml(config, must_exist=True)
+        try:
+            app.config = (options,) if options.config else ()
+        except CycloptsError as error:
+            raise TadropedgeError(f"--config: '{config}' cannot be read: {error}") from error
     return app(words, print_error=False, exit_on_error=False) or 0
 
 
@@ -73,17 +70,17 @@ def run(words: list[str] | None = None) -> int:
     """Run the command line; the exit code is 2 where the input is wrong, and 130 after an interruption."""
     words = sys.argv[1:] if words is None else words
     warnings.formatwarning = _warned
+    app.config = ()  # of the command before, in somebody's own program
 
     def stop(number: int, _: object) -> None:
         INTERRUPTIONS.append(number)
         raise KeyboardInterrupt
 
     with suppress(ValueError):  # in a thread of somebody's own program signals are theirs
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
             signal.signal(number, stop)
     try:
         _check_stream(sys.stdout)
-        _check_words(words)
         if not words or words[0] not in COMMANDS:
             for name in COMMANDS:  # for the list of commands, which shows their first lines
                 app[name]
@@ -93,13 +90,9 @@ def run(words: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except SystemExit as error:
-        if INTERRUPTIONS:
-            return _interrupted()
-        return error.code if isinstance(error.code, int) else 0
-    except Exception as error:
-        if INTERRUPTIONS:  # a library that was being imported has made another error of the interruption
-            return _interrupted()
-        return _refuse(_said(error, words))
+        return _interrupted() if INTERRUPTIONS else error.code if isinstance(error.code, int) else 0
+    except Exception as error:  # after an interruption a library that was being imported has made another error of it
+        return _interrupted() if INTERRUPTIONS else _refuse(_said(error, words))
 
 
 def _said(error: Exception, words: list[str]) -> str:
@@ -108,53 +101,25 @@ def _said(error: Exception, words: list[str]) -> str:
     >>> _said(TadropedgeError("must be at most 1, got 3", argument="keep_ratio"), ["weights", "karate"])
     '--keep-ratio: must be at most 1, got 3'
     """
-    if isinstance(error, UnusedCliTokensError):
-        return f"there is no place for {' '.join(error.unused_tokens or ())!r}: see tadropedge {words[0]} --help"
+    if isinstance(error, TadropedgeError):
+        command = next((word for word in words if word in COMMANDS), None)
+        flag = f"--{(error.argument or '').replace('_', '-')}"
+        known = app[command].assemble_argument_collection() if command is not None else ()
+        is_flag = any(flag in argument.names for argument in known) and flag not in str(error)
+        return f"{flag}: {error}" if is_flag else str(error)
     if isinstance(error, CycloptsError):
         return str(error)
-    if isinstance(error, TadropedgeError):
-        named = error.argument or str(error).partition(" ")[0].partition("=")[0]  # "q=99 is larger than ..."
-        flag, flags = f"--{named.replace('_', '-')}", _flags(words)
-        said = _typed(str(error), flags)
-        return f"{flag}: {said}" if flag in flags and flag not in said else said
     if isinstance(error, ImportError) and error.name in ("ray", "pandas", "pyarrow", "matplotlib", "networkx"):
         return f"{error.name} is not installed: pip install {error.name}"
-    if _ran_out(error):
-        return "not enough memory: a smaller graph or network, or more memory, may do"
     if isinstance(error, BrokenPipeError):
         return "the output stream is closed: nothing more can be printed"
     if isinstance(error, OSError):
         return f"'{error.filename}': {reason(error)}" if error.filename else reason(error)
-    raise error
-
-
-def _typed(text: str, flags: set[str]) -> str:
-    """What a message of the library asks for, as it is typed here.
-
-    >>> _typed("say header=True or header=False, or columns={'weight': 'km'}", {"--header", "--no-header", "--columns"})
-    'say --header or --no-header, or --columns weight=km'
-    """
-    for keyword, flag in KEYWORDS.items():
-        for found in re.finditer(keyword, text):
-            said = found.expand(flag)
-            text = text.replace(found[0], said) if said.split()[0] in flags else text
-    return text
-
-
-def _ran_out(error: Exception) -> bool:
-    if "torch" not in sys.modules:
-        return isinstance(error, MemoryError)
     from tadropedge._support.memory import ran_out
 
-    return ran_out(error)
-
-
-def _flags(words: list[str]) -> set[str]:
-    """The options of the command that was typed."""
-    command = next((word for word in words if word in COMMANDS), None)
-    if command is None:
-        return set()
-    return {flag for argument in app[command].assemble_argument_collection() for flag in argument.names}
+    if ran_out(error):
+        return "not enough memory: a smaller graph or network, or more memory, may do"
+    raise error
 
 
 def _refuse(words: str) -> int:
@@ -164,23 +129,21 @@ def _refuse(words: str) -> int:
 
 
 def _interrupted() -> int:
-    for number in (signal.SIGINT, signal.SIGTERM):  # impatience changes nothing any more
+    for number in SIGNALS:  # impatience changes nothing any more
         signal.signal(number, signal.SIG_IGN)
     return _last_line(f"\n{stopped()}", 130)
 
 
 def _last_line(words: str, code: int) -> int:
     """Print a line on standard error, and let what is left of standard output go where it can."""
-    with suppress(OSError, AttributeError):
-        sys.stdout.flush()
     with suppress(OSError, ValueError):
         print(words, file=sys.stderr, flush=True)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError, ValueError):
+        try:
             stream.flush()
-            continue
-        with suppress(OSError, AttributeError, ValueError):  # or Python complains of it again when it ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except (OSError, AttributeError, ValueError):
+            with suppress(OSError, AttributeError, ValueError):  # or Python complains of it again when it ends
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
 
 
@@ -196,29 +159,6 @@ def _check_stream(stream: IO[str] | None) -> None:
             pass
         except OSError as error:
             raise TadropedgeError(f"the output stream cannot be written: {reason(error)}") from error
-
-
-def _check_words(words: list[str]) -> None:
-    """Refuse what no file can hold, and what is empty: as a rule a shell's variable that is not set."""
-    for word in words:
-        if "\0" in word or word != word.encode(errors="replace").decode():
-            raise TadropedgeError(f"arguments must be text in UTF-8 without NUL characters, got {show(word, False)}")
-        if not word or (word.startswith("--") and word.find("=") == len(word) - 1):
-            raise TadropedgeError(f"an argument is empty, got {word!r} in {show(' '.join(words), False)}")
-
-
-def _options_of(path: Path, words: tuple[str, ...]) -> Dict:
-    """The options of a command in a TOML file."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TadropedgeError(f"--config: '{path}': {reason(error)}") from error
-    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or a number of thousands of digits
-        raise TadropedgeError(f"--config: '{path}' is no TOML: {error}") from error
-    command = next((word for word in words if word in COMMANDS), "")
-    if command and command not in content:
-        raise TadropedgeError(f"--config: '{path}' has no table [{command}]; it has {', '.join(content) or 'nothing'}")
-    return Dict(content, source=str(path))
 
 
 def _warned(message: Warning | str, *where: Any, **line: Any) -> str:

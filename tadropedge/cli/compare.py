@@ -6,25 +6,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from tadropedge.cli.options import (
-    MOST_SEARCHED,
-    DataOptions,
-    FileOptions,
-    NetworkOptions,
-    RunOptions,
-    Words,
-    seconds,
-    typed,
-    whole,
-)
-from tadropedge.cli.progress import Display, command_line, duration, keeps, note
-from tadropedge.cli.show import columns, show
+from tadropedge.cli.options import Count, DataOptions, FileOptions, NetworkOptions, RunOptions, Words, typed
+from tadropedge.cli.output import Display, columns, command_line, keeps, note, show
 from tadropedge.errors import TadropedgeError
 
 if TYPE_CHECKING:
@@ -32,7 +22,6 @@ if TYPE_CHECKING:
     from tadropedge.lab.search.timing import Estimate
 
 Points = Annotated[float, Parameter(validator=Number(gt=0, lte=100))]
-Seconds = Annotated[float, Parameter(converter=seconds)]
 
 
 def compare(
@@ -40,9 +29,9 @@ def compare(
     /,
     *,
     methods: Words = (),
-    trials: Annotated[int, Parameter(converter=whole, validator=Number(gte=1, lte=MOST_SEARCHED))] | None = None,
-    replicates: Annotated[int, Parameter(converter=whole, validator=Number(gte=2, lte=MOST_SEARCHED))] | None = None,
-    time_budget: Seconds | None = None,
+    trials: Count | None = None,
+    replicates: Annotated[Count, Parameter(validator=Number(gte=2))] | None = None,
+    time_budget: timedelta | None = None,
     half_width: Points | None = None,
     margin: Points = 1.0,
     controls: Literal["claims", "all", "none"] = "claims",
@@ -75,7 +64,7 @@ def compare(
     """
     running.begin()
     networks.check()
-    from tadropedge.lab.comparison.controls import candidates_of
+    from tadropedge.lab.comparison.claims import candidates_of
 
     try:
         candidates_of(methods)  # refused before anything is read
@@ -92,8 +81,9 @@ def compare(
 
     device, model = running.found_device(), networks.load()
     search = replace(Search() if model is None else OWN_MODEL, seed=running.seed)
-    given: dict[str, Any] = {"trials": trials, "replicates": replicates, "time_budget": time_budget}
-    given |= {"half_width": None if half_width is None else half_width / 100}
+    given: dict[str, Any] = {"trials": trials, "replicates": replicates}
+    given["time_budget"] = None if time_budget is None else time_budget.total_seconds()
+    given["half_width"] = None if half_width is None else half_width / 100
     search = replace(search, **{name: value for name, value in given.items() if value is not None})
     rungs = () if model is not None else default_rungs(networks.epochs)
     dataset = read_dataset(data, files, nodes, running.seed)
@@ -111,7 +101,7 @@ def compare(
     found = found.labelled(command=command_line(), source=data, options=options)
     found.save(folder)
     note(f"written to {folder}")  # what is printed ends with the answer
-    show(found.as_dict(), running.json, [text(found.results, columns())])
+    show(found.as_dict(), running.json, [text(found, columns())])
 
 
 class _Watch:
@@ -123,9 +113,11 @@ class _Watch:
 
     def estimate(self, found: Estimate) -> None:
         """How much there is to do."""
+        from tadropedge.lab.reports.text import seconds
+
         limit = self._search.time_budget
-        until = "" if limit is None else f", of which at most {duration(limit)} are used"
-        note(f"{found.trainings:,} trainings, about {duration(found.seconds)}{until}")
+        until = "" if limit is None else f", of which at most {seconds(limit)} are used"
+        note(f"{found.trainings:,} trainings, about {seconds(found.seconds)}{until}")
 
     def replicate(self, found: Mapping[str, Sequence[Any]]) -> None:
         """First figures, at 2, 4, 8 … replicates: nothing is decided by them."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from tadropedge import __version__
 from tadropedge.cli.options import RunOptions
-from tadropedge.cli.show import show
+from tadropedge.cli.output import show
 
-REQUIREMENT = re.compile(
-    r"(?P<name>[A-Za-z0-9_.-]+)(\[.*\])?(>=(?P<least>[0-9.]+))?.*?(; extra == ['\"](?P<extra>\w+)['\"])?$"
-)
 NEEDED = ("", "lab", "files")  # extras of which nothing may be missing: the core and the command line
+EXTRAS = (*NEEDED, "ray")
 
 
 def doctor(*, running: RunOptions = RunOptions()) -> int:
@@ -39,7 +35,7 @@ def doctor(*, running: RunOptions = RunOptions()) -> int:
 
 
 def _told(found: dict[str, dict[str, str]], problems: list[str]) -> Iterator[Any]:
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
 
     for section, entries in found.items():
         yield section
@@ -59,37 +55,32 @@ def _versions() -> dict[str, str]:
 
 def _packages() -> tuple[dict[str, str], list[str]]:
     """What the package requires, and what of it is here."""
-    found, problems = {}, []
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+
+    found: dict[str, str] = {}
+    problems: list[str] = []
     try:
         required = metadata.requires("tadropedge") or []
     except metadata.PackageNotFoundError:
         return {}, ["tadropedge is not installed: pip install -e '.[lab]' in a checkout"]
-    for requirement in required:
-        match = REQUIREMENT.match(requirement)
-        if match is None or match["name"] == "tadropedge" or (match["extra"] or "") not in (*NEEDED, "ray"):
+    for requirement in map(Requirement, required):
+        name, marker = requirement.name, requirement.marker
+        extra = next((each for each in EXTRAS if marker is None or marker.evaluate({"extra": each})), None)
+        if extra is None or name == "tadropedge":
             continue
-        name, least, extra = match["name"], match["least"] or "0", match["extra"] or ""
-        install = f"pip install 'tadropedge{f'[{extra}]' if extra else ''}'"
         try:
-            version = metadata.version(name)
+            found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = "missing"
-            problems += [f"{name} is missing: {install}"] if extra in NEEDED else []
+            if extra in NEEDED:
+                problems.append(f"{name} is missing: pip install 'tadropedge{f'[{extra}]' if extra else ''}'")
             continue
-        found[name] = version
-        if _numbers(version) < _numbers(least):
-            problems.append(f"{name} {version} is older than {least}: pip install --upgrade '{name}>={least}'")
+        if not requirement.specifier.contains(found[name], prereleases=True):
+            wanted = f"{name}{requirement.specifier}"
+            problems.append(f"{name} {found[name]} is not {wanted}: pip install --upgrade '{wanted}'")
     return found, problems
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The leading whole numbers of a version.
-
-    >>> _numbers("2.6.0+cu124"), _numbers("4.0rc1"), _numbers("2.10") > _numbers("2.6")
-    ((2, 6, 0), (4, 0), True)
-    """
-    match = re.match(r"\d+(\.\d+)*", version)
-    return tuple(map(int, match[0].split("."))) if match else ()
 
 
 def _devices() -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tadropedge.cli.options import RunOptions
-from tadropedge.cli.show import show
+from tadropedge.cli.output import show
 from tadropedge.lab.registry import DATASETS, MEASURES, NETWORKS
 from tadropedge.registry import OPTIONS, RULES, SCORES, USES
 
@@ -25,7 +25,7 @@ def datasets(*, running: RunOptions = RunOptions()) -> None:
     """
     running.begin()
     from tadropedge.lab.data.pyg import SETS, data_folder, raw_folder
-    from tadropedge.lab.reports.tables import Table, terminal_table
+    from tadropedge.lab.reports.text import Table, terminal_table
 
     folder = data_folder()
     cited = {"cora": "Planetoid/Cora", "citeseer": "Planetoid/CiteSeer", "pubmed": "Planetoid/PubMed"}
@@ -63,7 +63,7 @@ def methods(*, running: RunOptions = RunOptions()) -> None:
 
 
 def _told(form: str, listed: Mapping[str, Mapping[str, str]]) -> Iterator[Any]:
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
 
     yield f"A method is {form}.\n"
     for kind, entries in listed.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -17,10 +16,9 @@ from cyclopts import Parameter, Token
 from cyclopts.validators import Number
 
 from tadropedge.errors import TadropedgeError, lookup, show
+from tadropedge.registry import SCORES
 
 LARGEST = 10_000_000  # of a count, or of seconds: a larger one is a slip of the finger
-MOST_SEARCHED = 100_000  # trials, or replicates: each is a training at least
-PLAIN = re.compile(r"[+-]?[0-9]+")
 TABLE = ("source", "target", "weight")  # the columns of a graph
 
 
@@ -30,47 +28,24 @@ def words(kind: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
 
 
 def whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """A whole number in plain digits."""
-    text = tokens[0].value
-    try:
-        if PLAIN.fullmatch(text):
-            return int(text)
-    except ValueError:  # Python reads no number of thousands of digits
-        pass
-    raise ValueError(f'"{text}" is no whole number')
+    """A whole number in plain digits; cyclopts by itself rounds 2.5."""
+    return int(tokens[0].value)
 
 
-def seconds(kind: Any, tokens: Sequence[Token]) -> float:
-    """A time such as 90s, 10m or 2h.
+def named(flag: str, given: Sequence[str], known: Sequence[str] = ()) -> dict[str, str]:
+    """Words NAME=VALUE as a dictionary; where it is known which names there are, others are refused.
 
-    >>> seconds(float, [Token(value="10m")])
-    600.0
-    """
-    text = tokens[0].value.strip()
-    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
-    try:
-        found = float(text[:-1] if unit else text) * (unit or 1)
-    except ValueError:
-        found = -1.0
-    if not 0 < found < LARGEST:
-        raise ValueError(f'"{text}" is no time such as 90s, 10m or 2h')
-    return found
-
-
-def columns_of(given: Sequence[str]) -> dict[str, str]:
-    """What columns are called.
-
-    >>> columns_of(["source=a", "target=b"])
+    >>> named("--columns", ["source=a", "target=b"], known=("source", "target", "weight"))
     {'source': 'a', 'target': 'b'}
     """
-    named = {}
+    found = {}
     for word in given:
-        role, _, name = word.partition("=")
-        if role not in TABLE or not name:
-            got = show(word, typed=False)
-            raise TadropedgeError(f"--columns: expected names for {', '.join(TABLE)}, as source=a,target=b, got {got}")
-        named[role] = name
-    return named
+        name, _, value = word.partition("=")
+        if not name or not value or (known and name not in known):
+            expected = f"{known[0]}=NAME,…, of {', '.join(known)}" if known else "NAME=VALUE"
+            raise TadropedgeError(f"{flag}: expected {expected}, got {show(word, typed=False)}")
+        found[name] = value
+    return found
 
 
 def typed(*groups: Any, leave: Sequence[str] = ()) -> list[str]:
@@ -116,9 +91,9 @@ class FileOptions:
     @property
     def given(self) -> dict[str, Any]:
         """What was said, for the readers of files."""
-        known = {"header": self.header, "columns": columns_of(self.columns) or None}
-        named: dict[str, Any] = {**known, "column": self.column, "weighted": self.weighted}
-        return {name: value for name, value in named.items() if value is not None}
+        columns = named("--columns", self.columns, TABLE) or None
+        said = {"header": self.header, "columns": columns, "column": self.column, "weighted": self.weighted}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 @Parameter(name="*", group="Data")
@@ -198,12 +173,36 @@ class RunOptions:
 
         from tadropedge._support.checks import check_runs_on
 
-        if self.device is None:
-            return "cuda" if torch.cuda.is_available() else "cpu"
-        try:
-            return str(check_runs_on(self.device))
-        except TadropedgeError as error:
-            raise TadropedgeError(f"--device: {error}", argument="device") from error
+        return str(check_runs_on(self.device or ("cuda" if torch.cuda.is_available() else "cpu")))
+
+
+@Parameter(name="*", group="Score")
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """By what edges are scored."""
+
+    score: str | None = None
+    """A score, such as effective, degree or jaccard, see tadropedge methods; each command has one of its own."""
+    q: Count | None = None
+    """Clusters per component, for the score aggregate; without it the eigengap decides, and the output says how."""
+    desired_clusters: Count | None = None
+    """About so many clusters: q is found at the largest eigengap near it."""
+    laplacian: Literal["combinatorial", "normalized"] | None = None
+    """The Laplacian of the score aggregate: combinatorial unless said."""
+
+    def chosen(self, usual: str, files: FileOptions, more: Sequence[str] = ()) -> str:
+        """The score, one of the registry or of ``more``; a column of scores that is read is one."""
+        name = self.score or (usual if files.column is None else "column")
+        lookup("score", name, dict.fromkeys((*more, *SCORES)))
+        if self.given and name != "aggregate":
+            raise TadropedgeError(f"{typed(self, leave=('score',))[0]} is of the score aggregate, got --score {name}")
+        return name
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings of the score that were said."""
+        said = {name: getattr(self, name) for name in ("q", "desired_clusters", "laplacian")}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 def chosen_budget(keep_prob: float | None, keep_ratio: float | None) -> dict[str, float]:
@@ -216,35 +215,32 @@ def chosen_budget(keep_prob: float | None, keep_ratio: float | None) -> dict[str
 
 def load_module(name: str, flag: str) -> ModuleType:
     """A module by its name, or a Python file by its path; what stands beside it can be imported, too."""
-    path = Path(name)
-    folder = str(path.resolve().parent if path.suffix == ".py" else Path.cwd())
+    path = Path(name).resolve()
+    folder = str(path.parent if path.suffix == ".py" else Path.cwd())
     if folder not in sys.path:  # last, so that a neighbour called json.py is no reason to lose json
         sys.path.append(folder)
     try:
-        if path.suffix != ".py":
-            with redirect_stdout(sys.stderr):  # what it prints is no result
-                return importlib.import_module(name)
-        if not path.is_file():
-            raise TadropedgeError(f"{flag}: there is no file '{path}'")
-        file = str(path.resolve())
-        called = path.stem
-        if (known := sys.modules.get(called)) is not None:
-            if getattr(known, "__file__", None) == file:
-                return known
-            called = f"plugin_{called}"  # json.py is no reason to lose json
-        spec = importlib.util.spec_from_file_location(called, file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[called] = module  # where pickles and fingerprints look for what stands in it
-        with redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
-        return module
-    except TadropedgeError:
-        raise
+        with redirect_stdout(sys.stderr):  # what it prints is no result
+            return _of_file(path) if path.suffix == ".py" else importlib.import_module(name)
     except Exception as error:  # whatever goes wrong in a user's own module
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise TadropedgeError(f"{flag}: '{name}' cannot be imported ({said})") from error
+
+
+def _of_file(path: Path) -> ModuleType:
+    """The module of a file, under the file's name unless another module has that."""
+    called = path.stem
+    if (known := sys.modules.get(called)) is not None:
+        if getattr(known, "__file__", None) == str(path):
+            return known
+        called = f"plugin_{called}"
+    spec = importlib.util.spec_from_file_location(called, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[called] = module  # where pickles and fingerprints look for what stands in it
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_model(name: str) -> Any:

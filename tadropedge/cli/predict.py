@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tadropedge.cli.options import FileOptions, RunOptions, load_model
-from tadropedge.cli.show import show
+from tadropedge.cli.output import show
 from tadropedge.cli.train import MODEL
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tadropedge.lab.data.dataset import Dataset
-    from tadropedge.lab.training.model import SavedModel
 
 HEAD = ("node", "predicted", "probability")
 
@@ -47,13 +39,13 @@ def predict(
     from tadropedge._support.atomic import write_atomic
     from tadropedge._support.folder import check_ours, claim
     from tadropedge.cli.reading import read_unlabelled
-    from tadropedge.lab.reports.tables import csv_lines, facts
+    from tadropedge.lab.reports.text import csv_lines, facts
     from tadropedge.lab.training.model import load
 
     check_ours(out.parent, [out.name])
     device = running.found_device()
     trained = load(saved / MODEL if saved.is_dir() else saved, None if model is None else load_model(model))
-    dataset, labelled = read_unlabelled(data, files, nodes, (trained.num_features, trained.num_classes), running.seed)
+    dataset = read_unlabelled(data, files, nodes, trained.num_features, running.seed)
     with redirect_stdout(sys.stderr):  # what a module of one's own prints is no result
         chances = trained.logits(dataset.to(device)).softmax(dim=-1).cpu()
     names = trained.class_names or tuple(map(str, range(trained.num_classes)))
@@ -63,27 +55,26 @@ def predict(
     columns = ([names[place] for place in classes.tolist()], best.tolist(), *chances.T.tolist())
     claim(out.parent, [out.name])
     write_atomic(out, csv_lines([head, *zip(called, *columns, strict=True)], quoted=True))
-    document = _summary(trained, dataset, classes, best, labelled)
-    listed = ", ".join(f"{name}: {count:,}" for name, count in document["predicted"].items())
-    words = {"model": str(saved), "data": f"{dataset.name}: {len(best):,} nodes", "predicted": listed}
-    words["probability"] = f"{document['mean_probability']:.1%} on average for the predicted class"
-    if document["accuracy"] is not None:
-        words["agrees with"] = f"{document['accuracy']:.1%} of the labels, those it was trained on among them"
-    show({**document, "file": str(out)}, running.json, [facts(words), f"written to {out}"])
 
-
-def _summary(model: SavedModel, data: Dataset, classes: Tensor, best: Tensor, labelled: bool) -> dict[str, Any]:
-    """What was predicted, in numbers."""
-    names = model.class_names or tuple(map(str, range(model.num_classes)))
-    counts, labels = Counter(classes.tolist()), data.labels.cpu()
-    known = labels >= 0
-    right = float((classes == labels)[known].double().mean()) if labelled and bool(known.any()) else None
-    return {
-        "trained_on": model.trained_on,
-        "method": str(model.trial.candidate),
-        "data": data.name,
+    known = dataset.labels >= 0
+    right = float((classes == dataset.labels)[known].double().mean()) if bool(known.any()) else None
+    counts = dict(zip(names, classes.bincount(minlength=len(names)).tolist(), strict=True))
+    document = {
+        "trained_on": trained.trained_on,
+        "method": str(trained.trial.candidate),
+        "data": dataset.name,
         "nodes": len(classes),
-        "predicted": {name: counts.get(number, 0) for number, name in enumerate(names)},
+        "predicted": counts,
         "mean_probability": float(best.mean()),
         "accuracy": right,
+        "file": str(out),
     }
+    words = {
+        "model": str(saved),
+        "data": f"{dataset.name}: {len(best):,} nodes",
+        "predicted": ", ".join(f"{name}: {count:,}" for name, count in counts.items()),
+        "probability": f"{best.mean():.1%} on average for the predicted class",
+    }
+    if right is not None:
+        words["agrees with"] = f"{right:.1%} of the labels, those it was trained on among them"
+    show(document, running.json, [facts(words), f"written to {out}"])

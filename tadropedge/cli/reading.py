@@ -1,14 +1,14 @@
-"""A graph from a name or a file, for the commands that need no more than a graph."""
+"""What a command reads, from a name or a file: a graph, data to train on, data to predict on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tadropedge.cli.options import DataOptions, FileOptions
-from tadropedge.cli.progress import note
+from tadropedge.cli.output import note
 from tadropedge.errors import TadropedgeError
 from tadropedge.lab.registry import DATASETS
 
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A graph, and what else its source holds.
-
-    ``nodes`` are features ``x``, labels ``y`` and masks ``train``, ``val`` and ``test`` of the nodes, where they are
-    known; ``column`` is one number per listed edge, where it was asked for.
-    """
+    """A graph, and what else its source holds: of the nodes features ``x`` and labels ``y``, one number per edge."""
 
     name: str
     read: str
@@ -39,16 +35,41 @@ class Source:
         from tadropedge.scores.solve import settings_for
 
         known = {"features": self.nodes.get("x"), "column": self.column}
-        found = settings_for(score, {name: value for name, value in known.items() if value is not None}) | given
-        for needed, instead in (("features", "a graph with node features"), ("column", "--column NAME")):
-            if needed in settings_for(score, {needed: None}) and needed not in found and score != "aggregate":
-                raise TadropedgeError(f"--score {score} needs {instead}, and '{self.name}' has none")
-        return found
+        if known["features"] is None and score != "aggregate" and settings_for(score, {"features": None}):
+            raise TadropedgeError(f"--score {score} needs a graph with node features, and '{self.name}' has none")
+        if score == "column" and self.column is None:
+            raise TadropedgeError(f"--score column needs --column NAME, and '{self.name}' has none")
+        return settings_for(score, {name: value for name, value in known.items() if value is not None}) | given
 
 
-def read_source(source: str, options: FileOptions, seed: int = 0) -> Source:
+def read_source(source: str, files: FileOptions, seed: int = 0) -> Source:
     """Read a dataset by its name, or the graph of a file, and say what was read."""
-    found = _named(source, seed) if _is_name(source, options) else _file(source, options)
+    import torch
+
+    from tadropedge.files import read_file
+    from tadropedge.lab.data.features import feature_tensor
+    from tadropedge.lab.data.load import load, path_of
+
+    if is_name(source):
+        data = load(source, seed=seed, **files.given)
+        nodes = {"x": data.features, "y": data.labels}
+        found = Source(
+            name=data.name, read=data.sizes, graph=data.graph, nodes=nodes, class_names=data.class_names
+        )  # fmt: skip
+    else:
+        path = path_of(source)
+        contents = read_file(path, **files.given)
+        graph = contents.to_graph()
+        if graph.num_edges == 0:
+            raise TadropedgeError(f"{path.name} has no edges")
+        features = None if contents.features is None else feature_tensor(contents.features)
+        labels = None if contents.labels is None else torch.from_numpy(contents.labels).long()
+        nodes = {name: of for name, of in (("x", features), ("y", labels)) if of is not None}
+        found = Source(
+            name=path.name.partition(".")[0], read=contents.read, graph=graph, class_names=contents.class_names,
+            nodes={name: of for name, of in nodes.items() if len(of) == graph.num_nodes},
+            column=None if contents.column is None else torch.from_numpy(contents.column),
+        )  # fmt: skip
     note(f"read {source}: {found.read}")
     return found
 
@@ -57,94 +78,28 @@ def read_dataset(source: str, files: FileOptions, nodes: DataOptions, seed: int 
     """Read data to train on, and say what was read."""
     from tadropedge.lab.data.load import load
 
-    options = dict(files.given)
-    if _is_name(source, files):
-        if nodes.nodes is not None:
-            raise TadropedgeError(f"--nodes is about files, and {source!r} is the name of a dataset")
-    elif nodes.nodes is not None:
-        options["nodes"] = nodes.nodes
+    options = files.given if nodes.nodes is None else {**files.given, "nodes": nodes.nodes}
     data = load(
         source, split=nodes.split, per_class=nodes.per_class, seed=seed, add_edges=nodes.add_edges,
         hide_features=nodes.hide_features, **options,
     )  # fmt: skip
     if not quiet:
-        _say(source, data)
+        note(f"read {source}: {data.read or data.sizes}")
     return data
 
 
-def read_unlabelled(
-    source: str, files: FileOptions, nodes: Path | None, sizes: tuple[int, int], seed: int = 0
-) -> tuple[Dataset, bool]:
-    """Read data to predict on, and whether it has labels; where it has none, some stand in that nobody looks at.
-
-    ``sizes`` are the numbers of features and of classes that are expected.
-    """
-    import torch
-
-    if _is_name(source, files):
-        return read_dataset(source, files, DataOptions(), seed), True
-    from tadropedge.files import read_file
-    from tadropedge.lab.data.contents import dataset_of
-    from tadropedge.lab.data.load import path_of
-    from tadropedge.lab.data.tables import joined, read_node_table
-
-    path, (features, classes) = path_of(source), sizes
-    contents = read_file(path, **files.given)
-    if nodes is not None:
-        contents = joined(contents, read_node_table(nodes, header=files.header, features=features))
-    labelled = contents.labels is not None
-    if not labelled:
-        count = 0 if contents.features is None else contents.features.shape[0]
-        stand_in = (torch.arange(count) % max(2, classes)).numpy()
-        contents = replace(contents, labels=stand_in, splits={})
-    data = dataset_of(contents, path.name.partition(".")[0])
-    _say(source, data)
-    return data, labelled
-
-
-def _say(source: str, data: Dataset) -> None:
-    sizes = f"{data.graph.num_nodes:,} nodes, {data.graph.num_edges:,} edges"
-    note(f"read {source}: {data.read or sizes}")
-
-
-def _is_name(source: str, options: FileOptions) -> bool:
-    """Whether a source is the name of a dataset, about which there is nothing to say that is said of files."""
-    by_name = source.lower() in DATASETS or source.lower().startswith("pyg:")
-    if by_name and options.given:
-        flag = next(iter(options.given))
-        raise TadropedgeError(f"--{flag} is about files, and {source!r} is the name of a dataset")
-    return by_name
-
-
-def _named(name: str, seed: int) -> Source:
-    from tadropedge.lab.data.load import load
-
-    data = load(name, seed=seed)
-    nodes = {"x": data.features, "y": data.labels}
-    read = f"{data.graph.num_nodes:,} nodes, {data.graph.num_edges:,} edges"
-    return Source(name=data.name, read=read, graph=data.graph, nodes=nodes, class_names=data.class_names)
-
-
-def _file(name: str, options: FileOptions) -> Source:
-    import torch
-
-    from tadropedge.files import read_file
-    from tadropedge.lab.data.features import feature_tensor
+def read_unlabelled(source: str, files: FileOptions, nodes: Path | None, features: int, seed: int = 0) -> Dataset:
+    """Read data to predict on, with so many ``features``; labels may be missing."""
+    from tadropedge.lab.data.contents import load_file
     from tadropedge.lab.data.load import path_of
 
-    path = path_of(name)
-    contents = read_file(path, **options.given)
-    graph = contents.to_graph()
-    if graph.num_edges == 0:
-        raise TadropedgeError(f"{path.name} has no edges")
-    nodes = {}
-    if contents.features is not None:
-        nodes["x"] = feature_tensor(contents.features)
-    if contents.labels is not None:
-        nodes["y"] = torch.from_numpy(contents.labels).long()
-    whole = {name: value for name, value in nodes.items() if len(value) == graph.num_nodes}
-    column = None if contents.column is None else torch.from_numpy(contents.column)
-    return Source(
-        name=path.name.partition(".")[0], read=contents.read, graph=graph, nodes=whole,
-        class_names=contents.class_names, column=column,
-    )  # fmt: skip
+    if is_name(source):
+        return read_dataset(source, files, DataOptions(nodes=nodes), seed)
+    data = load_file(path_of(source), nodes=nodes, num_features=features, **files.given)
+    note(f"read {source}: {data.read}")
+    return data
+
+
+def is_name(source: str) -> bool:
+    """Whether a source is the name of a dataset, and no file."""
+    return source.lower() in DATASETS or source.lower().startswith("pyg:")

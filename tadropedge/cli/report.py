@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tadropedge.cli.options import RunOptions
-from tadropedge.cli.show import columns, show
+from tadropedge.cli.output import columns, show
 from tadropedge.errors import TadropedgeError
 from tadropedge.errors import show as shown
 
@@ -18,10 +18,10 @@ def report(folder: Path, /, *, running: RunOptions = RunOptions()) -> None:
     """
     running.begin()
     from tadropedge.lab.comparison.page import PAGES, save, text
-    from tadropedge.lab.comparison.results import Results
+    from tadropedge.lab.comparison.results import Comparison
 
     place = folder.parent if folder.name == "results.json" else folder
-    results = Results.from_file(place / "results.json")
+    results = Comparison.from_file(place / "results.json")
     try:
         told = text(results, columns())
         save(results, place, PAGES)

@@ -6,15 +6,13 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tadropedge.cli.options import Count, FileOptions, RunOptions, Share
-from tadropedge.cli.progress import Display, command_line, keeps
-from tadropedge.cli.show import show
-from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.registry import SCORES
+from tadropedge.cli.options import FileOptions, RunOptions, ScoreOptions, Share
+from tadropedge.cli.output import Display, command_line, keeps, show
+from tadropedge.errors import TadropedgeError
 
 UNIFORM = "uniform"
 CERTIFICATE = "certificate.json"
@@ -26,48 +24,40 @@ def sparsify(
     /,
     *,
     keep_ratio: Share = 0.5,
-    score: str | None = None,
-    q: Count | None = None,
-    laplacian: Literal["combinatorial", "normalized"] | None = None,
     connected: Annotated[bool, Parameter(negative="--no-connected")] = True,
     certificate: Annotated[bool, Parameter(negative="--no-certificate")] = True,
     out: Path = Path("sparsified"),
+    scores: ScoreOptions = ScoreOptions(),
     files: FileOptions = FileOptions(),
     running: RunOptions = RunOptions(),
 ) -> None:
     """Keep few edges, with larger weights, so that the graph as a whole stays what it was; say how close it is.
 
-    Writes edges.csv, graph.npz, data.pt (PyTorch Geometric) and certificate.json.
+    Writes edges.csv, graph.npz, data.pt (PyTorch Geometric) and certificate.json. The score is effective unless said;
+    uniform keeps all edges alike.
 
     Args:
         graph: The name of a dataset, or a file: csv, tsv, npz, pt, mtx, GraphML, Parquet.
         keep_ratio: The expected share of kept edges.
-        score: uniform, or a score such as degree (see tadropedge methods): effective unless said.
-        q: Clusters per component, for the score aggregate; without it the eigengap decides.
-        laplacian: The Laplacian of the score aggregate: combinatorial unless said.
         connected: Keep every component in one piece.
         certificate: Measure how close the result is.
         out: The folder of the results.
     """
     running.begin()
-    name = score or ("effective" if files.column is None else "column")
-    lookup("score", name, dict.fromkeys((UNIFORM, *SCORES)))
-    given: dict[str, Any] = {key: value for key, value in (("q", q), ("laplacian", laplacian)) if value is not None}
-    if given and name != "aggregate":
-        raise TadropedgeError(f"--{next(iter(given))} is of the score aggregate, got --score {name}")
+    name = scores.chosen("effective", files, more=(UNIFORM,))
 
     from tadropedge._support.atomic import write_atomic
     from tadropedge._support.folder import claim
     from tadropedge.cli.reading import read_source
     from tadropedge.files import write_graph
     from tadropedge.lab.reports.label import run_label
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
     from tadropedge.sparsifier.certificate import certify
     from tadropedge.sparsifier.sparsify import sparsify as thin
 
     device = running.found_device()
     source = read_source(graph, files, running.seed)
-    settings = {} if name == UNIFORM else source.settings(name, given)
+    settings = {} if name == UNIFORM else source.settings(name, scores.given)
     claim(out, FILES)
     keeps(out)
     begun = time.monotonic()
@@ -88,7 +78,13 @@ def sparsify(
         write_graph(out / "data.pt", thinned, nodes=source.nodes)
     document = {
         "graph": {"name": source.name, "read": source.read, "nodes": source.graph.num_nodes},
-        "settings": {"score": name, "keep_ratio": keep_ratio, "connected": connected, "seed": running.seed, **given},
+        "settings": {
+            "score": name,
+            "keep_ratio": keep_ratio,
+            "connected": connected,
+            "seed": running.seed,
+            **scores.given,
+        },
         "kept": int(kept.sum()),
         "edges": source.graph.num_edges,
         "certificate": {**asdict(measured), "epsilon": measured.epsilon} if certificate else None,

@@ -15,7 +15,6 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from tadropedge.cli.options import (
-    LARGEST,
     Count,
     DataOptions,
     FileOptions,
@@ -25,12 +24,11 @@ from tadropedge.cli.options import (
     Share,
     Words,
     chosen_budget,
+    named,
     typed,
 )
-from tadropedge.cli.progress import Display, command_line, keeps
-from tadropedge.cli.show import show
+from tadropedge.cli.output import Display, command_line, keeps, show
 from tadropedge.errors import TadropedgeError
-from tadropedge.errors import show as shown
 
 if TYPE_CHECKING:
     from tadropedge.lab.candidate import Candidate
@@ -78,7 +76,7 @@ def train(
         dropout: The probability of dropping an entry of a layer.
         settings: Settings of the network, such as normalization=first-order,batch_norm=true.
         batch_size: Train on so many nodes per step and their sampled neighbours, instead of on the whole graph.
-        fanout: The most neighbours per node, hop by hop, with --batch-size: 15,10 unless said, -1 takes all.
+        fanout: The most neighbours per node, hop by hop, with --batch-size: 10 for each hop unless said, -1 takes all.
         tensorboard: A folder for the curves, which TensorBoard shows.
         out: The folder for the model; without it none is saved.
     """
@@ -88,12 +86,14 @@ def train(
     networks.check()
     candidate = _candidate(method, keep_prob, keep_ratio, gamma)
     batches = _mini_batch(batch_size, fanout)
-    chosen = _settings(settings)
+    chosen = {name.replace("-", "_"): _plain(value) for name, value in named("--settings", settings).items()}
 
+    from tadropedge._support.atomic import write_atomic
     from tadropedge._support.folder import claim
     from tadropedge.cli.reading import read_dataset
     from tadropedge.lab.training.callbacks import Checkpoint, Progress, TensorBoard
     from tadropedge.lab.training.experiment import Experiment
+    from tadropedge.lab.training.model import save
     from tadropedge.lab.training.ranks import joined_ranks
     from tadropedge.lab.training.trainer import Trainer
     from tadropedge.lab.training.trial import TrainingSettings, Trial
@@ -131,12 +131,12 @@ def train(
             callbacks.append(checkpoint)
         if tensorboard is not None and ranks.first:
             callbacks.append(TensorBoard(tensorboard))
-        trainer = Trainer(experiment, ranks=ranks)
-        (outcome,) = trainer.train([trial], callbacks, keep_state=out is not None)
+        (outcome,) = Trainer(experiment, ranks=ranks).train([trial], callbacks, keep_state=out is not None)
     if ranks.first:
         document, told = _finished(outcome, experiment)
         if out is not None:
-            _save(document, outcome, experiment, out)
+            save(out / MODEL, outcome, experiment)
+            write_atomic(out / RESULTS, (json.dumps(document, indent=2) + "\n").encode())
             given = [*typed(files, running, leave=("json", "device", "seed")), *typed(nodes, leave=OF_TRAINING)]
             given += [] if networks.model is None else ["--model", networks.model]
             words = shlex.join(["tadropedge", "predict", str(out), data, *given])
@@ -146,18 +146,10 @@ def train(
         show(document, running.json, told)
 
 
-def _save(document: dict[str, Any], outcome: Outcome, experiment: Experiment, out: Path) -> None:
-    from tadropedge._support.atomic import write_atomic
-    from tadropedge.lab.training.model import save
-
-    save(out / MODEL, outcome, experiment)
-    write_atomic(out / RESULTS, (json.dumps(document, indent=2) + "\n").encode())
-
-
 def _finished(outcome: Outcome, experiment: Experiment) -> tuple[dict[str, Any], list[Any]]:
     """How good the model is, as a document and as what is printed."""
     from tadropedge.lab.reports.label import run_label
-    from tadropedge.lab.reports.tables import facts
+    from tadropedge.lab.reports.text import facts
 
     if outcome.failed:
         rate = outcome.trial.learning_rate
@@ -175,27 +167,13 @@ def _finished(outcome: Outcome, experiment: Experiment) -> tuple[dict[str, Any],
         "seconds": outcome.seconds,
         "run": run_label(experiment.device, command_line()),
     }
-    told: list[Any] = [
-        facts(
-            {
-                "trained": f"{document['method']} on {data.name}: {outcome.seconds:.1f} s",
-                f"test {measure}": f"{outcome.test_score:.2%}",
-                "validation": f"{outcome.val_score:.2%} at its best epoch, {outcome.best_epoch + 1} of {epochs}",
-                "edges": _edges(outcome),
-            }
-        )
-    ]
-    return document, told
-
-
-def _edges(outcome: Outcome) -> str:
-    """What became of the edges, in words."""
-    dropping, share = outcome.trial.candidate.dropping, outcome.kept_share
-    if dropping.rule is None:
-        return "all of them are kept"
-    if dropping.use == "weighted":
-        return f"all of them are kept, with a weight of {share:.3f} on average"
-    return f"{share:.1%} of them are kept{', always the same' if dropping.use == 'pruned' else ' in each epoch'}"
+    words = {
+        "trained": f"{document['method']} on {data.name}: {outcome.seconds:.1f} s",
+        f"test {measure}": f"{outcome.test_score:.2%}",
+        "validation": f"{outcome.val_score:.2%} at its best epoch, {outcome.best_epoch + 1} of {epochs}",
+        "edges": f"{outcome.kept_share:.1%} are kept, or that is their mean weight",
+    }
+    return document, [facts(words)]
 
 
 def _candidate(method: str, keep_prob: float | None, keep_ratio: float | None, gamma: float | None) -> Candidate:
@@ -228,28 +206,19 @@ def _mini_batch(size: int | None, fanout: tuple[str, ...]) -> MiniBatch | None:
     from tadropedge.lab.training.trial import MiniBatch
 
     try:
-        counts = tuple(int(word) for word in fanout)
-        if any((count < 1 and count != -1) or count > LARGEST for count in counts):
-            raise ValueError
-    except ValueError:
-        got = shown(",".join(fanout), typed=False)
-        raise TadropedgeError(f"--fanout is a list of whole numbers such as 15,10, or -1 for all, got {got}") from None
-    return MiniBatch(size=size, fanout=counts) if counts else MiniBatch(size=size)
+        counts = {"fanout": tuple(map(int, fanout))} if fanout else {}
+    except ValueError as error:
+        raise TadropedgeError(f"--fanout is a list of whole numbers such as 15,10, or -1 for all: {error}") from None
+    return MiniBatch(size=size, **counts)
 
 
-def _settings(given: tuple[str, ...]) -> dict[str, Any]:
-    """Settings of a network, each as a number or as true or false where it looks like one.
+def _plain(text: str) -> Any:
+    """A number, true or false where a text looks like one.
 
-    >>> _settings(("normalization=gcn", "batch_norm=true", "alpha=0.1"))
-    {'normalization': 'gcn', 'batch_norm': True, 'alpha': 0.1}
+    >>> [_plain(text) for text in ("gcn", "true", "0.1")]
+    ['gcn', True, 0.1]
     """
-    found: dict[str, Any] = {}
-    for word in given:
-        name, equals, text = word.partition("=")
-        if not equals or not name or not text:
-            raise TadropedgeError(f"--settings: expected NAME=VALUE, got {shown(word, typed=False)}")
-        try:
-            found[name.replace("-", "_")] = json.loads(text)
-        except ValueError:
-            found[name.replace("-", "_")] = text
-    return found
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

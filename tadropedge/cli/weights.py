@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from tadropedge.cli.options import Count, FileOptions, Positive, RunOptions, Share, chosen_budget
-from tadropedge.cli.progress import Display, command_line, keeps, note
-from tadropedge.cli.show import show
-from tadropedge.errors import TadropedgeError, lookup
-from tadropedge.registry import SCORES
+from tadropedge.cli.options import FileOptions, Positive, RunOptions, ScoreOptions, Share, chosen_budget
+from tadropedge.cli.output import Display, command_line, keeps, note, show
+from tadropedge.errors import TadropedgeError
 
 BUDGET = 0.7  # of what is shown, where none is given
 
@@ -21,51 +19,37 @@ def weights(
     graph: str,
     /,
     *,
-    score: str | None = None,
-    q: Count | None = None,
-    desired_clusters: Count | None = None,
-    laplacian: Literal["combinatorial", "normalized"] | None = None,
     keep_prob: Share | None = None,
     keep_ratio: Share | None = None,
     gamma: Positive | None = None,
-    component: str = "largest",
     figures: Annotated[bool, Parameter(negative="--no-figures")] = True,
     out: Path = Path("weights"),
+    scores: ScoreOptions = ScoreOptions(),
     files: FileOptions = FileOptions(),
     running: RunOptions = RunOptions(),
 ) -> None:
     """Which edges hold this graph together? Writes scores, a summary, pictures and an interactive page.
 
-    If it is interrupted, the same command goes on and ends with the same files.
+    Summary and pictures speak of the largest component. The score is aggregate unless said. If it is interrupted, the
+    same command goes on and ends with the same files.
 
     Args:
         graph: The name of a dataset, or a file: csv, tsv, npz, pt, mtx, GraphML, Parquet.
-        score: A score, such as effective, degree or jaccard (see tadropedge methods): aggregate unless said.
-        q: Clusters per component, for the score aggregate; without it the eigengap decides, and the output says how.
-        desired_clusters: About so many clusters: q is found at the largest eigengap near it.
-        laplacian: The Laplacian of the score aggregate: combinatorial unless said.
         keep_prob: Show keep probabilities of every rule with this p.
         keep_ratio: Show keep probabilities of every rule at this share of kept edges: 0.7 unless said.
         gamma: The score from which edges are critical; without it the knee of the scores.
-        component: What summary and pictures speak of: largest, all, or a number by size.
         figures: Draw pictures and the page.
         out: The folder of the results.
     """
     running.begin()
-    name = score or ("aggregate" if files.column is None else "column")
-    lookup("score", name, dict.fromkeys(SCORES))
+    name = scores.chosen("aggregate", files)
     budget = chosen_budget(keep_prob, keep_ratio) or {"keep_ratio": BUDGET}
-    asked = {"q": q, "desired_clusters": desired_clusters, "laplacian": laplacian}
-    given: dict[str, Any] = {option: value for option, value in asked.items() if value is not None}
-    if given and name != "aggregate":
-        flag = next(iter(given)).replace("_", "-")
-        raise TadropedgeError(f"--{flag} is of the score aggregate, got --score {name}")
     if figures:
         check_drawing()
 
     from tadropedge._support.folder import claim
     from tadropedge.cli.reading import read_source
-    from tadropedge.lab.graph_report.part import component as component_of
+    from tadropedge.lab.graph_report.part import component
     from tadropedge.lab.graph_report.summary import GraphReport, lines
     from tadropedge.lab.graph_report.write import FILES, write_all
     from tadropedge.lab.reports.label import run_label
@@ -73,11 +57,10 @@ def weights(
 
     device = running.found_device()
     source = read_source(graph, files, running.seed)
-    part = component_of(source.graph, component)
-    settings = source.settings(name, given)
+    settings = source.settings(name, scores.given)
     claim(out, FILES)
     keeps(out)
-    if name == "aggregate" and q is None and desired_clusters is None:
+    if name == "aggregate" and not {"q", "desired_clusters"} & set(scores.given):
         note("q: none was given, so the eigengap near 7 decides it (--q N sets it)")
     begun = time.monotonic()
     with Display(running.json) as display:
@@ -86,8 +69,9 @@ def weights(
             progress=lambda done, total: display.step("scoring edges", done, total),
         )  # fmt: skip
         report = GraphReport(
-            name=source.name, read=source.read, graph=source.graph, scored=solved, score=name, part=part,
-            settings=given, gamma=gamma, budget=budget, classes=source.nodes.get("y"),
+            name=source.name, read=source.read, graph=source.graph, scored=solved, score=name,
+            part=component(source.graph),
+            settings=scores.given, gamma=gamma, budget=budget, classes=source.nodes.get("y"),
             class_names=source.class_names,
         )  # fmt: skip
         seconds = time.monotonic() - begun

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for checkers of types, which read no dictionary
     from tadropedge.lab.candidate import Candidate as Candidate
-    from tadropedge.lab.comparison.statistics import decide as decide
     from tadropedge.lab.data.dataset import Dataset as Dataset
     from tadropedge.lab.data.load import load as load
     from tadropedge.lab.networks.network import Network as Network
@@ -27,6 +26,7 @@ if TYPE_CHECKING:  # for checkers of types, which read no dictionary
     from tadropedge.lab.search.protocol import best_of as best_of
     from tadropedge.lab.search.protocol import nested as nested
     from tadropedge.lab.search.store import Store as Store
+    from tadropedge.lab.statistics import decide as decide
     from tadropedge.lab.training.callbacks import Callback as Callback
     from tadropedge.lab.training.callbacks import Checkpoint as Checkpoint
     from tadropedge.lab.training.callbacks import Progress as Progress
@@ -63,7 +63,7 @@ _HOME = {
     "Trial": "training.trial",
     "View": "networks.view",
     "best_of": "search.protocol",
-    "decide": "comparison.statistics",
+    "decide": "statistics",
     "fit": "training.fit",
     "load": "data.load",
     "nested": "search.protocol",

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tadropedge.dropping import Dropping, grammar
+from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lab.registry import NETWORKS
 
@@ -82,7 +82,7 @@ class Candidate:
             if words or ways:
                 raise TadropedgeError(f"{name!r}: auto chooses uses, options and ways of training itself")
             return cls(network=network or None, is_auto=True)
-        return cls(dropping=_dropping(name, ":".join((front, *words))), network=network or None, ways=ways)
+        return cls(dropping=_dropping(":".join((front, *words))), network=network or None, ways=ways)
 
     def __str__(self) -> str:
         words = [AUTO if self.is_auto else str(self.dropping), *self.ways]
@@ -93,17 +93,12 @@ class Candidate:
         return self.network if words == ["original"] else f"{self.network}+{':'.join(words)}"
 
 
-def _dropping(name: str, text: str) -> Dropping:
+def _dropping(text: str) -> Dropping:
     """The way of dropping in a candidate's name; an unknown one is told of networks and ways of training, too."""
     try:
         return Dropping.parse(text)
     except TadropedgeError as error:
         if "unknown method" not in str(error):
             raise
-        hint = str(error).partition("(did you mean ")[2].partition("?)")[0]
-        close = f" (did you mean {hint}?)" if hint else ""
-        raise TadropedgeError(
-            f"unknown candidate {name!r}{close}; [NETWORK+]{grammar()}; NETWORK: {', '.join(NETWORKS)}; "
-            f"WAY: {', '.join(WAYS)}",
-            argument="methods",
-        ) from None
+        more = f"NETWORK+ in front, of {', '.join(NETWORKS)}; :WAY behind, of {', '.join(WAYS)}"
+        raise TadropedgeError(f"{error}; {more}", argument="methods") from None

@@ -170,7 +170,7 @@ def test_every_reader_says_what_it_read(capsys, tmp_path):
 
 def test_a_column_of_scores_belongs_to_the_edges_as_they_are_listed(capsys, tmp_path):
     (tmp_path / "scored.csv").write_text("source,target,trust\n3,4,9\n0,1,1\n1,2,5\n0,2,0.5\n")
-    words = ("weights", tmp_path / "scored.csv", "--column", "trust", "--component", "all", "--no-figures")
+    words = ("weights", tmp_path / "scored.csv", "--column", "trust", "--no-figures")
     assert Command(capsys, *words, "--out", tmp_path / "w").code == 0
     with (tmp_path / "w" / "weights.csv").open() as stream:
         found = {(row["source"], row["target"]): float(row["score"]) for row in csv.DictReader(stream)}

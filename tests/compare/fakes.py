@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from tadropedge.lab import Candidate
-from tadropedge.lab.comparison.page import Comparison
-from tadropedge.lab.comparison.results import Judged
-from tadropedge.lab.comparison.rounds import answered, two_rounds
+from tadropedge.lab.comparison.advice import answered
+from tadropedge.lab.comparison.claims import two_rounds
+from tadropedge.lab.statistics import Replicate
 
 DATA = {"name": "cora", "nodes": 2708, "edges": 5278}
 ABOUT = {"made_by": "tadropedge", "margin": 0.01, "measure": "accuracy", "network": "gcn", "epochs": 400, "data": DATA}
@@ -27,7 +27,7 @@ def made(gains, *, replicates=20, spread=0.002, mlp=None, costs=None, fall=None,
         chosen = {"method": name, **budget, "learning_rate": 0.01}
         share = 1.0 if name == "original" else 0.3
         scores = [{"number": n, "validation": float(test[n]), "test": float(test[n])} for n in range(count)]
-        return [Judged(chosen=chosen, kept_share=share, **one) for one in scores]
+        return [Replicate(chosen=chosen, kept_share=share, **one) for one in scores]
 
     def play(candidates, most):
         asked.append([str(candidate) for candidate in candidates])
@@ -40,4 +40,4 @@ def made(gains, *, replicates=20, spread=0.002, mlp=None, costs=None, fall=None,
     for name, (seconds, size) in (costs or {}).items():
         told = {"seconds_per_epoch": {"train": seconds, "evaluate": 0.1}, "peak_bytes": size}
         rows = [replace(row, **told) if row.candidate == name else row for row in rows]
-    return Comparison(answered(rows, ABOUT | (run or {}), yardstick)), asked
+    return answered(rows, ABOUT | (run or {}), yardstick), asked

@@ -39,15 +39,15 @@ def test_all_controls_or_none():
 
 
 def test_a_claim_must_hold_against_all_of_its_controls():
-    proven = made({"dropedge": 0.0, WINNER: 0.03})[0].results
+    proven = made({"dropedge": 0.0, WINNER: 0.03})[0]
     assert (facts(proven)["kind"], facts(proven)["use"]) == ("better", WINNER)
-    half = made({"dropedge": 0.0, WINNER: 0.03, "jaccard-proportional:pruned": 0.03})[0].results
+    half = made({"dropedge": 0.0, WINNER: 0.03, "jaccard-proportional:pruned": 0.03})[0]
     assert (facts(half)["kind"], facts(half)["use"]) == ("uncontrolled", WINNER)
     assert facts(half)["unbeaten"] == ["jaccard-proportional:pruned"]
     assert "jaccard-proportional:pruned" in half.answer["do"]
-    untried = made({WINNER: 0.03}, controls="none")[0].results
+    untried = made({WINNER: 0.03}, controls="none")[0]
     assert facts(untried)["kind"] == "uncontrolled"
-    simple = made({"dropedge": 0.03})[0].results  # which has no controls
+    simple = made({"dropedge": 0.03})[0]  # which has no controls
     assert facts(simple)["kind"] == "better"
 
 
@@ -55,13 +55,13 @@ def test_no_claim_where_the_network_is_no_better_than_an_mlp():
     found, asked = made({WINNER: 0.03}, mlp=0.0)
     assert len(asked) == 1  # no controls either
     assert found.row(WINNER).against["original"].word == "undecided"
-    assert facts(found.results)["kind"] == "yardstick"
-    assert facts(found.results)["use"] == "original"
-    yardstick = found.results.yardstick
+    assert facts(found)["kind"] == "yardstick"
+    assert facts(found)["use"] == "original"
+    yardstick = found.yardstick
     assert yardstick.difference["low"] <= 0 <= yardstick.difference["high"]
     better, _ = made({WINNER: 0.03}, mlp=-0.1)
-    assert better.results.yardstick.difference["value"] == pytest.approx(0.1, abs=0.01)
-    assert facts(better.results)["kind"] == "better"
+    assert better.yardstick.difference["value"] == pytest.approx(0.1, abs=0.01)
+    assert facts(better)["kind"] == "better"
 
 
 def test_no_claim_is_none_against_controls_either():
@@ -75,7 +75,7 @@ def test_the_yardstick_may_take_part_itself():
     found, _ = made({"mlp": -0.1, "dropedge": 0.0}, mlp=-0.1)
     assert [row.candidate for row in found.rows] == ["original", "mlp", "dropedge"]
     assert found.row("mlp").against["original"].word == "worse"
-    assert found.results.yardstick.candidate == "mlp"
+    assert found.yardstick.candidate == "mlp"
 
 
 def test_the_code_has_the_settings_of_scores_that_were_compared():
@@ -89,17 +89,17 @@ def test_the_code_has_the_settings_of_scores_that_were_compared():
 
 def test_two_replicates_or_one_fixed_split_cannot_tell():
     found, _ = made({WINNER: 0.03, "cdf": -0.03}, replicates=2)
-    assert facts(found.results)["kind"] == "few"
+    assert facts(found)["kind"] == "few"
     assert "yet" in found.answer["do"]
     found, asked = made({WINNER: 0.03}, num_splits=1, run={"split": "fixed"})
     assert len(asked) == 1
     assert all(row.against == {} for row in found.rows)
     assert found.row(WINNER).low < found.row(WINNER).mean < found.row(WINNER).high
-    assert facts(found.results)["kind"] == "fixed"
-    assert facts(found.results)["use"] == WINNER
+    assert facts(found)["kind"] == "fixed"
+    assert facts(found)["use"] == WINNER
     best, other = found.row(WINNER), found.row("original")
     worse = tuple(replace(one, validation=0.1) for one in best.replicates)  # the test scores stay the best
-    told = replace(found.results, rows=(other, replace(best, replicates=worse)))
+    told = replace(found, rows=(other, replace(best, replicates=worse)))
     assert facts(told)["use"] == "original"
     found, _ = made({"dropedge": 0.0}, num_splits=10)  # of which each has two replicates
     assert found.row("dropedge").against["original"].replicates == 10
@@ -110,9 +110,9 @@ def test_what_costs_less_is_named_with_its_factors():
     tenth = "dropedge@0.1:finish"
     costs = {"original": (0.06, 300), tenth: (0.02, 150), "cdf": (0.01, 100), "dropedge": (0.05, 290)}
     found, _ = made({"dropedge": 0.0, tenth: 0.0, "cdf": -0.03}, costs=costs)
-    (one,) = found.results.cheaper  # cdf is worse, and dropedge saves too little
+    (one,) = found.cheaper  # cdf is worse, and dropedge saves too little
     assert (one.candidate, one.time_factor, one.memory_factor) == (tenth, pytest.approx(3), pytest.approx(2))
-    assert facts(found.results)["kind"] == "cheaper"
+    assert facts(found)["kind"] == "cheaper"
     assert "3.0 ×" in found.answer["do"]
     assert "lambda epoch: 0.1 if epoch < 320" in found.answer["code"]
 
@@ -123,7 +123,7 @@ def test_what_costs_less_is_named_with_its_factors():
 )
 def test_otherwise_the_edges_are_left_alone(gains, spread, kind):
     found, _ = made(gains, spread=spread)
-    told = facts(found.results)
+    told = facts(found)
     assert (told["kind"], told["use"]) == (kind, "original")
     assert "model(data.x, data.edge_index)" in found.answer["code"]
     if kind == "undecided":
@@ -132,11 +132,11 @@ def test_otherwise_the_edges_are_left_alone(gains, spread, kind):
 
 def test_a_replicate_that_fell_is_named_whatever_the_interval_says():
     found, _ = made({"dropedge": 0.0, "cdf": 0.3}, fall="cdf")
-    (one,) = fallen(found.results)
+    (one,) = fallen(found)
     assert (one["candidate"], one["count"], one["replicates"]) == ("cdf", 1, 20)
     assert one["by"] == pytest.approx(0.19, abs=0.01)
     assert "1 of 20 replicates fell by 19 points" in found.answer["sure"]
-    assert fallen(made({"dropedge": 0.0}, spread=0.02)[0].results) == []
+    assert fallen(made({"dropedge": 0.0}, spread=0.02)[0]) == []
 
 
 @pytest.mark.parametrize(

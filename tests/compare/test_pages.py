@@ -10,7 +10,7 @@ from tadropedge import TadropedgeError
 from tadropedge.lab.comparison.page import text
 from tadropedge.lab.comparison.results import ORIGINAL
 from tadropedge.lab.reports.render import pages_of, script
-from tadropedge.lab.reports.tables import Table, as_text, csv_lines, markdown, terminal_table
+from tadropedge.lab.reports.text import Table, as_text, csv_lines, terminal_table
 
 WINNER = "jaccard-proportional:weighted"
 HOSTILE = """<b>"'&[red]|{{ 7 * 7 }}$x_{$"""
@@ -109,14 +109,13 @@ def test_a_lock_that_is_another_name_of_a_file_is_refused(tmp_path):
 
 def test_tables_are_text_alone():
     table = Table(HOSTILE, ["method", HOSTILE], [[HOSTILE, "better"], ["x", HOSTILE]], left=(0, 1))
-    lines = as_text([terminal_table(table, {"better": "bold"})])
+    lines = as_text([terminal_table(table)])
     assert lines.count("[red]") == 4
-    assert markdown(["a", "b"], [["1|2", "two\nlines"]], left=())[2] == r"| 1\|2 | two lines |"
     assert csv_lines([["007", 7, 'a "b", c', "=1+1"]], quoted=True) == b'"007",7,"a ""b"", c","\'=1+1"\n'
 
 
 def test_a_narrow_terminal_folds_names_and_cuts_no_number(found):
-    lines = text(found.results, 40).splitlines()
+    lines = text(found, 40).splitlines()
     assert max(len(line) for line in lines if not line.startswith("  ")) <= 60
     assert max(len(line) for line in lines if not line.startswith(" ")) <= 40
     assert all(any(row.against[ORIGINAL].word in line for line in lines) for row in found.rows if row.against)

@@ -7,7 +7,7 @@ import pytest
 from compare.fakes import made
 
 from tadropedge import TadropedgeError
-from tadropedge.lab.comparison.results import Results
+from tadropedge.lab.comparison.results import Comparison
 
 WINNER = "jaccard-proportional:weighted"
 
@@ -20,7 +20,7 @@ def found():
 
 
 def test_results_json_has_exactly_these_members(found):
-    read = json.loads(found.results.as_json())
+    read = json.loads(found.as_json())
     assert set(read) == {"rows", "yardstick", "cheaper", "answer", "run"}
     for row in read["rows"]:
         of_row = {"candidate", "mean", "low", "high", "replicates", "seconds_per_epoch", "peak_bytes", "against"}
@@ -43,8 +43,8 @@ def test_results_json_has_exactly_these_members(found):
 
 def test_what_is_written_is_read_back(found, tmp_path):
     found.save(tmp_path)
-    read = Results.from_file(tmp_path / "results.json")
-    assert read == found.results
+    read = Comparison.from_file(tmp_path / "results.json")
+    assert read == found
     tests = [one.test for row in found.rows for one in row.replicates]
     lines = list(csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text())))
     assert [float(line["test"]) for line in lines] == tests
@@ -53,13 +53,13 @@ def test_what_is_written_is_read_back(found, tmp_path):
 
 def test_what_is_not_known_is_null():
     found, _ = made({"dropedge": 0.0, "cdf": np.nan}, replicates=3)
-    read = json.loads(found.results.as_json())
+    read = json.loads(found.as_json())
     row = read["rows"][2]
     assert (row["mean"], row["low"], row["high"], row["replicates"][0]["test"]) == (None,) * 4
     verdict = row["against"]["original"]
     assert (verdict["word"], verdict["difference"], verdict["replicates"]) == ("undecided", None, 0)
-    again = Results.from_dict(read)
-    assert again.as_json() == found.results.as_json()
+    again = Comparison.from_dict(read)
+    assert again.as_json() == found.as_json()
     assert again.row("cdf").low == -np.inf
     assert "failed" in str(found)
 
@@ -76,6 +76,6 @@ def test_what_is_no_results_json_is_refused(content, found, tmp_path):
         content = json.dumps(whole | {"rows": [whole["rows"][0] | {name: value}]})
     path.write_text(content)
     with pytest.raises(TadropedgeError, match=r"no results\.json"):
-        Results.from_file(path)
+        Comparison.from_file(path)
     with pytest.raises(TadropedgeError, match="cannot read"):
-        Results.from_file(tmp_path / "other.json")
+        Comparison.from_file(tmp_path / "other.json")

@@ -6,7 +6,7 @@ from scipy import stats
 
 from tadropedge import TadropedgeError
 from tadropedge.lab import decide
-from tadropedge.lab.comparison.statistics import interval, needed
+from tadropedge.lab.statistics import interval, needed
 
 
 def around(mean, half, count=20):

@@ -209,7 +209,7 @@ def test_the_folder_of_the_user_stays_as_it_is(real, tmp_path):
     assert not list((tmp_path / "tadropedge").rglob("tmp*"))
 
 
-@pytest.mark.parametrize("folder", ["planetoid/cora", "Planetoid/CORA", "cora", "planetoid/Cora"])
+@pytest.mark.parametrize("folder", ["planetoid/cora", "Planetoid/CORA", "planetoid/Cora"])
 def test_folders_are_found_by_any_letters(folder, real, tmp_path, monkeypatch):
     shutil.copytree(real / "planetoid" / "Cora" / "raw", tmp_path / "mine" / folder / "raw")
     monkeypatch.setenv("TADROPEDGE_DATA", str(tmp_path / "mine"))

@@ -9,6 +9,7 @@ from search.made import Made, candidates, experiment, made, plain
 from tadropedge import TadropedgeError
 from tadropedge.lab import Search, best_of
 from tadropedge.lab.search.protocol import default_rungs, fixed, nested, trials_of, widest
+from tadropedge.lab.statistics import Replicate
 
 RUNGS = {"training": {"rungs": (1, 3)}}
 
@@ -211,7 +212,7 @@ def test_a_width_stops_at_the_same_replicate_however_many_train_at_once(workers)
     executor = Made(outcome, workers)
     found = nested(every, experiment(), search, executor=executor, yardsticks=[mlp])
     (count,) = set(names_of(found).values())
-    scores = {name: [one.test for one in found[name]] for name in ("original", "dropedge")}
+    scores = {name: found[name] for name in ("original", "dropedge")}
     assert 5 < count < 40
     assert widest(scores, "original") <= 0.008
     assert widest({name: some[:-1] for name, some in scores.items()}, "original") > 0.008
@@ -227,9 +228,14 @@ def test_the_number_of_workers_changes_nothing():
 
 
 def test_widths_of_data_with_few_splits_average_replicates_of_one_split():
-    scores = {"original": [0.0] * 4, "cdf": [0.1, 0.2, 0.3, 0.6]}
-    means = {"original": [0.0] * 2, "cdf": [0.2, 0.4]}
-    assert widest(scores, "original", num_splits=2) == pytest.approx(widest(means, "original"))
+    def found(*tests):
+        numbered = [
+            Replicate(number=number, chosen=None, validation=0.0, test=test) for number, test in enumerate(tests)
+        ]
+        return {"original": [replace(one, test=0.0) for one in numbered], "cdf": numbered}
+
+    assert widest(found(0.1, 0.2, 0.3), "original") == pytest.approx(4.3027 * 0.1 / 3**0.5, abs=1e-4)
+    assert widest(found(0.1, 0.2, 0.3, 0.6), "original", 2) == pytest.approx(widest(found(0.2, 0.4), "original"))
 
 
 def test_a_second_round_has_the_replicates_of_the_first():

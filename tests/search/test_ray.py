@@ -101,7 +101,5 @@ def test_what_cannot_be_sent(ray):
         list(ray.map(Cursed(sys.stdout), batches(0)))
     with pytest.raises(TadropedgeError, match="connected"), Ray("auto"):
         pass
-    with pytest.raises(TadropedgeError, match="gpus"):
-        Ray(gpus=2.0)
     with pytest.raises(TadropedgeError, match="engine"), opened("cloud"):
         pass

@@ -21,7 +21,6 @@ NUMBERS = [
     f"train karate --learning-rate {DIGITS}",
     f"train karate --batch-size 4 --fanout {DIGITS}",
     f"train karate --settings batch_norm={DIGITS}",
-    f"weights karate --component {DIGITS}",
     f"sparsify karate --keep-ratio {DIGITS}",
 ]
 OPTIONS = {

@@ -1,4 +1,4 @@
-"""What to do, the line of code that does it, and how sure that is: facts here, sentences in ``answer.txt.j2``."""
+"""What to do, the line of code that does it, and how sure that is: facts here, sentences in ``words.txt.j2``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from tadropedge._support.checks import settings_of
 from tadropedge.lab.candidate import Candidate
-from tadropedge.lab.comparison.controls import controls_of
-from tadropedge.lab.comparison.results import ORIGINAL, Cheaper, Judged, Plain, Results, Row
-from tadropedge.lab.comparison.statistics import LEAST, ROUNDING, Verdict
+from tadropedge.lab.comparison.claims import controls_of
+from tadropedge.lab.comparison.results import ORIGINAL, Cheaper, Comparison, Plain, Row, Yardstick
 from tadropedge.lab.networks.network import RATES
 from tadropedge.lab.reports.render import render
 from tadropedge.lab.search.space import OF_DROPPING
+from tadropedge.lab.statistics import LEAST, ROUNDING, Replicate, Verdict
 from tadropedge.registry import SCORES
 
 AT_MOST = 2 / 3  # of the time or memory of not dropping, to count as cheaper
@@ -27,14 +27,21 @@ SPREADS = 5.0  # five robust standard deviations
 FEW = 0.25  # of the replicates: what falls more often is the spread
 
 
-def answer(results: Results) -> dict[str, str]:
+def answered(rows: Sequence[Row], run: Plain, yardstick: Yardstick | None = None) -> Comparison:
+    """The comparison of these rows, with what costs less and with the answer; ``run`` says the margin."""
+    found = tuple(cheaper(rows, run["margin"]))
+    results = Comparison(rows=tuple(rows), yardstick=yardstick, cheaper=found, run=run)
+    return replace(results, answer=answer(results))
+
+
+def answer(results: Comparison) -> dict[str, str]:
     """``do``, ``code`` and ``sure``, in sentences; ``code`` is a line of Python and, of a comparison, a command."""
     found = facts(results)
-    do, sure = (" ".join(render("comparison/answer.txt.j2", part=part, **found).split()) for part in ("do", "sure"))
+    do, sure = (" ".join(render("comparison/words.txt.j2", part=part, **found).split()) for part in ("do", "sure"))
     return {"do": do, "code": "\n".join(found["code"].values()), "sure": sure}
 
 
-def facts(results: Results) -> dict[str, Any]:
+def facts(results: Comparison) -> dict[str, Any]:
     """What the answer says, as a dictionary.
 
     ``kind`` is one of ``failed`` (there is nothing to compare), ``few`` (replicates), ``fixed`` (one split),
@@ -66,7 +73,7 @@ def facts(results: Results) -> dict[str, Any]:
     }
 
 
-def family(results: Results) -> list[Row]:
+def family(results: Comparison) -> list[Row]:
     """The rows that were held against not dropping, all in one family of claims."""
     return [row for row in results.rows if ORIGINAL in row.against]
 
@@ -82,7 +89,7 @@ def _mean_validation(row: Row) -> float:
     return sum(scores) / len(scores) if scores else -math.inf
 
 
-def _kind(results: Results, verdicts: Mapping[str, Verdict]) -> tuple[str, str]:
+def _kind(results: Comparison, verdicts: Mapping[str, Verdict]) -> tuple[str, str]:
     """Which situation this is, and the candidate to use in it."""
     finished = [row.candidate for row in results.rows if not all(map(math.isnan, row.tests))]
     if ORIGINAL not in finished or (len(results.rows) > 1 and len(finished) == 1):
@@ -94,25 +101,19 @@ def _kind(results: Results, verdicts: Mapping[str, Verdict]) -> tuple[str, str]:
     if results.yardstick is not None and not results.yardstick.difference["low"] > 0:
         return "yardstick", ORIGINAL
     winners = [name for name, one in verdicts.items() if one.word == "better"]
-    proven = [name for name in winners if results.row(name).against.keys() != {ORIGINAL} or _is_plain(name)]
-    proven = [name for name in proven if not unbeaten(results.row(name))]
+    controlled = [
+        name for name in winners if len(results.row(name).against) > 1 or not controls_of(Candidate.parse(name))
+    ]
+    proven = [name for name in controlled if not unbeaten(results.row(name))]
     for kind, names in (("better", proven), ("uncontrolled", winners)):
         if names:
             return kind, max(names, key=lambda name: verdicts[name].difference)
     if results.cheaper:
-        return "cheaper", max(results.cheaper, key=_gain).candidate
+        gains = {one.candidate: max(one.time_factor or 0.0, one.memory_factor or 0.0) for one in results.cheaper}
+        return "cheaper", max(gains, key=gains.__getitem__)
     words = {one.word for one in verdicts.values()}
     kind = "undecided" if "undecided" in words else "same" if "same" in words else "worse"
     return kind, ORIGINAL
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a candidate has no controls: DropEdge."""
-    return not controls_of(Candidate.parse(name))
-
-
-def _gain(one: Cheaper) -> float:
-    return max(one.time_factor or 0.0, one.memory_factor or 0.0)
 
 
 def cheaper(rows: Sequence[Row], margin: float) -> list[Cheaper]:
@@ -120,28 +121,18 @@ def cheaper(rows: Sequence[Row], margin: float) -> list[Cheaper]:
 
     No worse: the lower end of the interval lies above −``margin``.
     """
-    reference = next((row for row in rows if row.candidate == ORIGINAL), None)
+    taken = {row.candidate: ((row.seconds_per_epoch or {}).get("train"), row.peak_bytes) for row in rows}
     found = []
-    for row in rows if reference is not None else ():
-        verdict = row.against.get(ORIGINAL)
-        if reference is None or verdict is None or not verdict.low > -margin:
-            continue
-        time = _factor(_seconds(reference), _seconds(row))
-        memory = _factor(reference.peak_bytes, row.peak_bytes)
-        if max(time or 0.0, memory or 0.0) >= 1 / AT_MOST:
-            found.append(Cheaper(candidate=row.candidate, time_factor=time, memory_factor=memory))
+    for row in rows:
+        if ORIGINAL in row.against and row.against[ORIGINAL].low > -margin:
+            both = zip(taken[ORIGINAL], taken[row.candidate], strict=True)
+            time, memory = (reference / own if reference and own else None for reference, own in both)
+            if max(time or 0.0, memory or 0.0) >= 1 / AT_MOST:
+                found.append(Cheaper(candidate=row.candidate, time_factor=time, memory_factor=memory))
     return found
 
 
-def _seconds(row: Row) -> float | None:
-    return None if row.seconds_per_epoch is None else row.seconds_per_epoch.get("train")
-
-
-def _factor(reference: float | None, own: float | None) -> float | None:
-    return reference / own if reference and own else None
-
-
-def fallen(results: Results) -> list[dict[str, Any]]:
+def fallen(results: Comparison) -> list[dict[str, Any]]:
     """The candidates some of whose replicates fell far below the others, whatever their interval says.
 
     A replicate has fallen if its difference from not dropping (of ``original`` its score) lies below the median by
@@ -166,7 +157,7 @@ def fallen(results: Results) -> list[dict[str, Any]]:
     return found
 
 
-def failed(results: Results) -> list[dict[str, Any]]:
+def failed(results: Comparison) -> list[dict[str, Any]]:
     """The candidates of which a replicate has no score, because every training of its search failed."""
     counts = {row.candidate: sum(map(math.isnan, row.tests)) for row in results.rows}
     return [{"candidate": name, "count": count} for name, count in counts.items() if count]
@@ -175,7 +166,7 @@ def failed(results: Results) -> list[dict[str, Any]]:
 # -- code ------------------------------------------------------------------------------------------------
 
 
-def typical(row: Row) -> Judged:
+def typical(row: Row) -> Replicate:
     """The replicate that can stand for all, settings and budget together: that of the median kept share."""
     known = [one for one in row.replicates if one.kept_share is not None]
     ordered = sorted(known or row.replicates, key=lambda one: (one.kept_share or 0.0, one.number))

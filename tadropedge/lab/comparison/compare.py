@@ -18,22 +18,21 @@ from tadropedge._support.progress import Progress
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lab.candidate import Candidate
-from tadropedge.lab.comparison.advice import typical
-from tadropedge.lab.comparison.controls import ORIGINAL, YARDSTICK, candidates_of, defaults
-from tadropedge.lab.comparison.page import FILES, Comparison, save
-from tadropedge.lab.comparison.results import Judged, Row
-from tadropedge.lab.comparison.rounds import Played, answered, two_rounds
-from tadropedge.lab.comparison.statistics import MARGIN
+from tadropedge.lab.comparison.advice import answered, typical
+from tadropedge.lab.comparison.claims import YARDSTICK, Played, candidates_of, defaults, two_rounds
+from tadropedge.lab.comparison.page import FILES
+from tadropedge.lab.comparison.results import Comparison, Row
 from tadropedge.lab.data.dataset import Dataset
 from tadropedge.lab.data.load import load
 from tadropedge.lab.networks.network import RATES
 from tadropedge.lab.reports.label import run_label
 from tadropedge.lab.search.executors import Executor
-from tadropedge.lab.search.protocol import Replicate, Search, default_rungs, fixed, nested, trials_of
+from tadropedge.lab.search.protocol import Search, default_rungs, fixed, nested, trials_of
 from tadropedge.lab.search.run import tell
 from tadropedge.lab.search.space import OF_DROPPING
 from tadropedge.lab.search.store import Store
 from tadropedge.lab.search.timing import Cost, estimate, seconds_per_epoch
+from tadropedge.lab.statistics import MARGIN
 from tadropedge.lab.training.batch import FINISH
 from tadropedge.lab.training.experiment import Experiment
 from tadropedge.lab.training.measures import default_measure
@@ -122,30 +121,26 @@ def compare(
         seconds = time.monotonic() - begun
         told = {"source": str(data)} if isinstance(data, str | os.PathLike) else {}
         run = {**_about(trained, search), **told, "margin": margin, "controls": controls, "left_out": left_out}
-        results = answered(rows, {**run, **run_label(trained.device, seconds=seconds)}, yardstick)
+        found = answered(rows, {**run, **run_label(trained.device, seconds=seconds)}, yardstick)
         if folder is not None:
-            save(results, folder)
-    return Comparison(results)
+            found.save(folder)
+    return found
 
 
 def _experiment(data: Dataset, model: Callable[..., nn.Module] | None, options: Mapping[str, Any]) -> Experiment:
     """The experiment of these options; by default by the measure of the data, and the worst trials stop early."""
+    known = {each.name: each for each in fields(Experiment) if each.name not in ("data", "model")}
+    for name, value in options.items():
+        for kind in (Search, TrainingSettings):  # what is often guessed
+            if name in {each.name for each in fields(kind)} - {*known}:
+                said = f"{kind.__name__}({name}={show(value, typed=False)})"
+                raise TadropedgeError(f"compare has no option {name!r}: it stands in {said}", argument=name)
+        lookup("option of compare", name, known)
     options = dict(options)
-    _check_names(options)
     if options.get("training") is None:
         rungs = default_rungs(TrainingSettings().epochs) if model is None else ()
         options["training"] = TrainingSettings(measure=default_measure(data), rungs=rungs)
     return Experiment(data=data, model=model, **options)
-
-
-def _check_names(options: Mapping[str, Any]) -> None:
-    """Refuse what an experiment has no field for, and say where it belongs."""
-    for name, value in options.items():
-        for place, kind in (("search", Search), ("training", TrainingSettings)):
-            if name in {each.name for each in fields(kind)}:
-                said = f"{place}={kind.__name__}({name}={show(value, typed=False)})"
-                raise TadropedgeError(f"compare has no option {name!r}: write {said}", argument=name)
-        lookup("option of compare", name, {each.name: each for each in fields(Experiment) if each.name != "data"})
 
 
 def _usable(candidates: Sequence[Candidate], experiment: Experiment) -> tuple[list[Candidate], dict[str, str]]:
@@ -213,7 +208,9 @@ class _Player:
         self.spent += time.monotonic() - begun
         self.chosen |= {(name, one.number): one.chosen for name, some in found.items() for one in some}
         named = {str(candidate): candidate for candidate in (*candidates, *outside)}
-        return {name: [_judged(one, named[name]) for one in some] for name, some in found.items()}
+        return {
+            name: [replace(one, chosen=_plain(one.chosen, named[name])) for one in some] for name, some in found.items()
+        }
 
     def timed(self, row: Row) -> Row:
         """The row with what its typical setting takes, trained alone for a few epochs."""
@@ -246,16 +243,6 @@ class _Player:
             return replace(self.search, time_budget=FIRST * budget if budget is not None and self.waits else budget)
         left = None if budget is None else max(budget - self.spent, 0.0)
         return replace(self.search, replicates=most, time_budget=left, half_width=None)
-
-
-def _judged(one: Replicate, candidate: Candidate) -> Judged:
-    return Judged(
-        number=one.number,
-        chosen=_plain(one.chosen, candidate),
-        validation=one.validation,
-        test=one.test,
-        kept_share=one.kept_share,
-    )
 
 
 def _plain(trial: Trial, candidate: Candidate) -> dict[str, Any]:
@@ -305,5 +292,5 @@ def _stops_early(experiment: Experiment, search: Search) -> bool:
         return False
     if not experiment.training.rungs:
         return True
-    groups = Trainer(experiment).batches(trials_of(ORIGINAL, experiment, search, 0))
+    groups = Trainer(experiment).batches(trials_of(Candidate(), experiment, search, 0))
     return all(group.rungs for group in groups)

@@ -20,14 +20,14 @@ from tadropedge._support.progress import Progress
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.lab.candidate import Candidate
-from tadropedge.lab.comparison.controls import candidates_of
-from tadropedge.lab.comparison.page import FILES, Comparison, save
-from tadropedge.lab.comparison.results import Judged
-from tadropedge.lab.comparison.rounds import Played, answered, two_rounds
-from tadropedge.lab.comparison.statistics import MARGIN
+from tadropedge.lab.comparison.advice import answered
+from tadropedge.lab.comparison.claims import Played, candidates_of, two_rounds
+from tadropedge.lab.comparison.page import FILES
+from tadropedge.lab.comparison.results import Comparison
 from tadropedge.lab.reports.label import run_label
-from tadropedge.lab.search.space import Space, space_of, with_budget, word
+from tadropedge.lab.search.space import OF_DROPPING, Space, space_of, with_budget, word
 from tadropedge.lab.search.store import Store
+from tadropedge.lab.statistics import MARGIN, Replicate
 from tadropedge.pyg import DropEdge
 
 Run = Callable[[DropEdge, Mapping[str, Any], int], tuple[float, float]]
@@ -94,10 +94,10 @@ def judge(
         rows = [replace(row, seconds_per_epoch=player.seconds(row.candidate)) for row in rows]
         label = run_label("cuda" if torch.cuda.is_initialized() else "cpu", seconds=time.monotonic() - begun)
         about = {"task": "run", "trials": trials, "replicates": replicates, "seed": seed, "margin": margin}
-        results = answered(rows, {**about, "searched": player.settings, "controls": controls, **label})
+        found = answered(rows, {**about, "searched": player.settings, "controls": controls, **label})
         if folder is not None:
-            save(results, folder)
-    return Comparison(results)
+            found.save(folder)
+    return found
 
 
 class _Player:
@@ -106,7 +106,7 @@ class _Player:
     def __init__(self, run: Run, settings: Mapping[str, Any], trials: int, replicates: int, seed: int) -> None:
         self.run, self.settings, self.trials, self.replicates, self.seed = run, settings, trials, replicates, seed
         self.store: Store | None = None
-        self._ran: dict[tuple[str, int, str], Mapping[str, Any]] = {}  # the same call is not made twice
+        self._rows: dict[str, Mapping[str, Any]] = {}  # by their keys: the same call is not made twice
         self._seconds: dict[str, list[float]] = {}
 
     def space(self, candidate: Candidate) -> Space:
@@ -115,11 +115,9 @@ class _Player:
     def check(self, candidate: Candidate) -> None:
         """Refuse what a function of one's own cannot be told."""
         if candidate.network is not None or candidate.is_auto or "finish" in candidate.ways:
-            why = "names a network" if candidate.network else "is a search over methods"
-            why = "needs to know the epochs" if "finish" in candidate.ways else why
             raise TadropedgeError(
-                f"'{candidate}' {why}, which a training function of one's own has for itself: name a method such as "
-                "'degree-proportional:weighted'",
+                f"'{candidate}': networks, auto and finish are of compare, a training function of one's own has these "
+                "for itself: name a method such as 'degree-proportional:weighted'",
                 argument="methods",
             )
         self.space(candidate)
@@ -127,7 +125,7 @@ class _Player:
     def play(self, candidates: Sequence[Candidate], most: int | None) -> Played:
         """Every replicate of some candidates, replicate by replicate."""
         count = self.replicates if most is None else most
-        found: dict[str, list[Judged]] = {str(candidate): [] for candidate in candidates}
+        found: dict[str, list[Replicate]] = {str(candidate): [] for candidate in candidates}
         with Progress("training", count * self.trials * len(candidates)) as bar:
             for number in range(count):
                 for candidate in candidates:
@@ -138,71 +136,51 @@ class _Player:
         """The median time of the chosen trainings."""
         return {"train": statistics.median(self._seconds[name]), "evaluate": None}
 
-    def _searched(self, candidate: Candidate, number: int, bar: Progress) -> Judged:
+    def _searched(self, candidate: Candidate, number: int, bar: Progress) -> Replicate:
         """The trial that validation chooses in one replicate; of equal ones the first."""
-        best: tuple[dict[str, Any], Mapping[str, Any]] | None = None
+        rows = []
         for trial in range(self.trials):
-            drawn = self.space(candidate).draw(self.seed, number, trial)
-            row = self._row(candidate, drawn, number)
+            rows.append(self._row(candidate, self.space(candidate).draw(self.seed, number, trial), number))
             bar.advance(1)
-            if best is None or _value(row["validation"]) > _value(best[1]["validation"]):
-                best = drawn, row
-        assert best is not None  # there is at least one trial
-        drawn, row = best
-        self._seconds.setdefault(str(candidate), []).append(row["seconds"])
-        dropping = with_budget(candidate, drawn).dropping
+        best = max(rows, key=lambda row: -math.inf if math.isnan(row["validation"]) else row["validation"])
+        self._seconds.setdefault(str(candidate), []).append(best["seconds"])
+        dropping = with_budget(candidate, best["drawn"]).dropping
         share = 1.0 if dropping.rule is None else dropping.keep_ratio
-        return Judged(
+        return Replicate(
             number=number,
-            chosen=drawn,
-            validation=_nan(row["validation"]),
-            test=_nan(row["test"]) if row["validation"] is not None else math.nan,
+            chosen=best["drawn"],
+            validation=best["validation"],
+            test=best["test"],
             kept_share=None if share is None or callable(share) else float(share),
         )
 
     def _row(self, candidate: Candidate, drawn: Mapping[str, Any], number: int) -> Mapping[str, Any]:
         """One training, or what is known of it."""
-        place = str(candidate), number, repr(drawn)
-        if place not in self._ran:
-            self._ran[place] = self._trained(candidate, drawn, number)
-        return self._ran[place]
-
-    def _trained(self, candidate: Candidate, drawn: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-        """One training, from the store if it is there."""
-        own = {name: value for name, value in drawn.items() if name not in ("keep_prob", "keep_ratio", "gamma")}
+        own = {name: value for name, value in drawn.items() if name not in OF_DROPPING}
         dropping = with_budget(candidate, drawn).dropping
         seed = word(self.seed, number, 0, "run") >> 21  # 32 bits, which every library takes
-        key = ""
-        if self.store is not None:
-            key = fingerprint(
-                run=self.run, ways=candidate.ways, dropping=dropping, drawn=dict(drawn), settings=own, seed=seed
-            )
-            if (found := self.store.get([key]).get(key)) is not None:
-                return found
-        drop, begun = DropEdge(dropping, seed=seed), time.perf_counter()
-        returned = ask("run", "run(drop, settings, seed) -> (validation, test)", self.run, drop, own, seed)
-        row: dict[str, Any] = {"candidate": str(candidate), "replicate": number, **_scores(returned)}
-        row |= {"seconds": time.perf_counter() - begun, "drawn": dict(drawn)}
-        if self.store is not None:
-            self.store.put("judged", {key: row})
-        return row
+        key = fingerprint(
+            run=self.run, ways=candidate.ways, dropping=dropping, drawn=dict(drawn), settings=own, seed=seed
+        )
+        if key not in self._rows and self.store is not None:
+            self._rows |= self.store.get([key])
+        if key not in self._rows:
+            drop, begun = DropEdge(dropping, seed=seed), time.perf_counter()
+            returned = ask("run", "run(drop, settings, seed) -> (validation, test)", self.run, drop, own, seed)
+            row: dict[str, Any] = {"candidate": str(candidate), "replicate": number, **_scores(returned)}
+            self._rows[key] = row | {"seconds": time.perf_counter() - begun, "drawn": dict(drawn)}
+            if self.store is not None:
+                self.store.put("judged", {key: self._rows[key]})
+        return self._rows[key]
 
 
-def _scores(returned: Any) -> dict[str, float | None]:
-    """Validation and test score as numbers; what is not finite failed."""
+def _scores(returned: Any) -> dict[str, float]:
+    """Validation and test score as numbers; what is not finite failed, both of them."""
     try:
         validation, test = (float(value) for value in returned)
     except (TypeError, ValueError) as error:
         raise TadropedgeError(
             f"run must return (validation, test), two numbers, got {show(returned)}", argument="run"
         ) from error
-    finite = math.isfinite(validation) and math.isfinite(test)
-    return {"validation": validation if finite else None, "test": test if finite else None}
-
-
-def _value(score: float | None) -> float:
-    return -math.inf if score is None else score
-
-
-def _nan(score: float | None) -> float:
-    return math.nan if score is None else score
+    failed = not (math.isfinite(validation) and math.isfinite(test))
+    return {"validation": math.nan, "test": math.nan} if failed else {"validation": validation, "test": test}

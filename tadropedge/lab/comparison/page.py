@@ -1,105 +1,77 @@
-"""A comparison as people read it: an object, a page, a text for the terminal, and the files of its folder."""
+"""A comparison as people read it: a page, a text for the terminal, and the files of its folder.
+
+Forest plots are inline drawings: places in per cent of the width, so that they need no script and fit every screen.
+Each line is a drawing of its own, whose width is that of its place on the page: letters and dots keep their size on a
+phone, and colours are the page's, in the light and in the dark.
+"""
 
 from __future__ import annotations
 
-import html
-import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from tadropedge._support.atomic import write_atomic
-from tadropedge._support.checks import check_path
 from tadropedge._support.folder import claim
-from tadropedge.lab.comparison.advice import answer, failed, fallen, family, unbeaten
-from tadropedge.lab.comparison.figures import differences, scores
-from tadropedge.lab.comparison.results import ORIGINAL, Results, Row
-from tadropedge.lab.comparison.statistics import LEAST
+from tadropedge.lab.comparison.advice import failed, fallen, family, unbeaten
+from tadropedge.lab.comparison.results import ORIGINAL, Comparison, Row
 from tadropedge.lab.reports.label import run_lines
 from tadropedge.lab.reports.render import pages_of, render, script
-from tadropedge.lab.reports.tables import WIDTH, Table, as_text, terminal_table
-from tadropedge.lab.reports.words import NOTHING, memory, percent, plus_minus, points, seconds, shown
+from tadropedge.lab.reports.text import (
+    NOTHING,
+    WIDTH,
+    Table,
+    as_text,
+    interval,
+    memory,
+    percent,
+    plus_minus,
+    points,
+    seconds,
+    shown,
+    terminal_table,
+)
+from tadropedge.lab.statistics import LEAST
 
 PAGES = ("report.html", "results.csv")
 FILES = (*PAGES, "results.json")
 OF_PAGE = ("data", "made_by", "options")  # of the run, what stands elsewhere on the page
 LEAST_WIDTH = 60  # of a table in the terminal
+TICKS = 5  # about so many on an axis
+MARGIN = 0.04  # of the axis, at both ends
+HEIGHT, STEP, LEVELS = 36, 5, 5  # of a line; dots stand at five heights, so that equal ones are seen
 
 
-@dataclass(frozen=True, repr=False)
-class Comparison:
-    """Results that print as the text of the command line, and show their page in a notebook."""
-
-    results: Results
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """A row for each candidate, ``original`` first, controls last."""
-        return self.results.rows
-
-    def row(self, candidate: str) -> Row:
-        """The row of a candidate, by its printed form."""
-        return self.results.row(candidate)
-
-    @property
-    def answer(self) -> Mapping[str, str]:
-        """What to do, the code that does it, and how sure that is: ``do``, ``code``, ``sure``."""
-        return self.results.answer
-
-    @property
-    def page(self) -> str:
-        """The page as one file of HTML that makes no request."""
-        return page(self.results)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, as ``results.json`` has them."""
-        return self.results.as_dict()
-
-    def labelled(self, **run: Any) -> Comparison:
-        """The same with more in its label: a ``command``, or the ``source`` that ``tadropedge train`` reads."""
-        results = replace(self.results, run={**self.results.run, **run})
-        return Comparison(replace(results, answer=answer(results)))
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``report.html``, ``results.csv`` and ``results.json`` into a folder."""
-        save(self.results, check_path("folder", folder))
-
-    def __str__(self) -> str:
-        return text(self.results)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that its style is not the notebook's."""
-        return (
-            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" width="100%" height="700" '
-            'style="border:0" title="comparison"></iframe>'
-        )
-
-
-def page(results: Results) -> str:
+def page(results: Comparison) -> str:
     """The page: one file without a request."""
     return render(
         "comparison/report.html.j2",
         heading=heading(results),
         answer=results.answer,
-        forests=[*differences(results), scores(results)],
+        forests=list(forests(results)),
         data=_data(results.run.get("data")),
         notes=notes(results),
-        tables=[table(results), costs(results), settings(results)],
+        tables=[table(results), costs(results)],
         run=run_lines({name: value for name, value in results.run.items() if name not in OF_PAGE}),
         script=script("reports/tables.js"),
     )
 
 
-def text(results: Results, width: int = WIDTH) -> str:
+def text(results: Comparison, width: int = WIDTH) -> str:
     """What a terminal shows, which ends with the answer; the table is never narrower than its numbers."""
-    told = render("comparison/report.txt.j2", answer=results.answer, notes=notes(results), width=width)
-    return f"{as_text([heading(results), terminal_table(table(results))], max(width, LEAST_WIDTH))}\n{told}".rstrip()
+    written = partial(fill, width=width, break_long_words=False, break_on_hyphens=False)
+    answer = results.answer
+    code = [f"  {line}" for line in answer["code"].splitlines()]
+    told = [*map(written, notes(results)), "", written(answer["do"]), *code, written(answer["sure"])]
+    head = as_text([heading(results), terminal_table(table(results))], max(width, LEAST_WIDTH))
+    return "\n".join([head, *told])
 
 
-def save(results: Results, folder: Path, files: Collection[str] = FILES) -> None:
+def save(results: Comparison, folder: Path, files: Collection[str] = FILES) -> None:
     """Write the page, the csv and, last, the JSON, or some of them; nothing is written over a file of somebody else."""
     contents = {
         "report.html": page(results).encode(),
@@ -112,18 +84,18 @@ def save(results: Results, folder: Path, files: Collection[str] = FILES) -> None
             write_atomic(folder / name, contents[name])
 
 
-def heading(results: Results) -> str:
+def heading(results: Comparison) -> str:
     """What was compared, in a few words."""
     data = results.run.get("data")
     where = f" on {data['name']}" if isinstance(data, Mapping) and "name" in data else ""
     return f"Does it pay to drop edges{where}?"
 
 
-def notes(results: Results) -> dict[str, Any]:
-    """What else must be said, as facts; ``notes.j2`` has the sentences."""
+def notes(results: Comparison) -> list[str]:
+    """What else must be said, a sentence each."""
     told = family(results) if results.replicates >= LEAST else []
     yardstick = results.yardstick
-    return {
+    facts = {
         "yardstick": yardstick,
         "no_claim": bool(told) and yardstick is not None and not yardstick.difference["low"] > 0,
         "left_out": results.run.get("left_out", {}),
@@ -138,9 +110,11 @@ def notes(results: Results) -> dict[str, Any]:
         "fixed": results.run.get("split") == "fixed",
         "whole": results.run.get("rungs") is False,
     }
+    lines = render("comparison/words.txt.j2", part="notes", verdict=None, **facts).splitlines()
+    return [line.strip() for line in lines if line.strip()]
 
 
-def table(results: Results) -> Table:
+def table(results: Comparison) -> Table:
     """Every candidate: its score, the difference from not dropping, the verdict, and the share of edges it keeps."""
     columns = ("candidate", "test\n(%)", "difference\n(points)", "verdict", "kept\n(%)")
     return Table("", columns, [_cells(row) for row in results.rows], left=(0, 3))
@@ -148,22 +122,16 @@ def table(results: Results) -> Table:
 
 def _cells(row: Row) -> tuple[str, ...]:
     one = row.against.get(ORIGINAL)
-    known = [replicate.kept_share for replicate in row.replicates if replicate.kept_share is not None]
     return (
         row.candidate,
-        plus_minus(percent(row.mean), *_ends(row)),
-        NOTHING if one is None else plus_minus(points(one.difference), *_ends(one)),
+        plus_minus(percent(row.mean), row.low, row.high),
+        NOTHING if one is None else plus_minus(points(one.difference), one.low, one.high),
         NOTHING if one is None else one.word,
-        percent(sum(known) / len(known), 0) if known else NOTHING,
+        percent(row.kept_share, 0),
     )
 
 
-def _ends(one: Any) -> tuple[float | None, float | None]:
-    """The ends of an interval that has any."""
-    return (one.low, one.high) if abs(one.low) < 1e9 and abs(one.high) < 1e9 else (None, None)
-
-
-def costs(results: Results) -> Table:
+def costs(results: Comparison) -> Table:
     """What the chosen setting of every candidate takes."""
     cells = []
     for row in results.rows:
@@ -177,22 +145,117 @@ def costs(results: Results) -> Table:
     return Table("Costs of the chosen settings", columns, cells)
 
 
-def settings(results: Results) -> Table:
-    """The settings that validation chose in every replicate."""
-    names = dict.fromkeys(name for row in results.rows for one in row.replicates for name in one.chosen)
-    cells = [
-        (
-            *(row.candidate, str(one.number), percent(one.validation), percent(one.test)),
-            *(shown(one.chosen.get(name)) for name in names),
-        )
-        for row in results.rows
-        for one in row.replicates
-    ]
-    columns = ("candidate", "replicate", "validation\n(%)", "test\n(%)", *names)
-    return Table("Settings chosen by validation, replicate by replicate", columns, cells)
-
-
 def _data(data: object) -> list[tuple[str, str]]:
     if not isinstance(data, Mapping):
         return []
     return [(str(name).replace("_", " "), shown(value)) for name, value in data.items() if name != "name"]
+
+
+# -- forest plots ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale from ``low`` to ``high`` with its ``ticks``."""
+
+    low: float
+    high: float
+    ticks: Sequence[float] = ()
+
+    @classmethod
+    def over(cls, values: Iterable[float]) -> Axis:
+        """An axis that holds all values that are numbers, with ticks at multiples of 1, 2 or 5.
+
+        >>> Axis.over([-0.7, float("nan"), 2.1]).ticks
+        (0.0, 1.0, 2.0)
+        """
+        known = [value for value in values if math.isfinite(value)] or [0.0]
+        spread = (max(known) - min(known)) or 1.0
+        low, high = min(known) - MARGIN * spread, max(known) + MARGIN * spread
+        power = 10.0 ** math.floor(math.log10((high - low) / TICKS))
+        step = next(power * one for one in (1, 2, 5, 10) if (high - low) / (power * one) <= TICKS)
+        return cls(low, high, tuple(n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)))
+
+    def at(self, value: float) -> str:
+        """The place of a value; what lies beyond an end stands at it.
+
+        >>> Axis(0.0, 4.0).at(1.0)
+        '25%'
+        """
+        share = (value - self.low) / (self.high - self.low)
+        return f"{100 * min(max(share, 0.0), 1.0):.5g}%"
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The place of each tick with its number, which has no more digits than it needs."""
+        step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else 1.0
+        digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        return [(self.at(tick), f"{tick + 0.0:.{digits}f}".replace("-", "−")) for tick in self.ticks]
+
+
+def forests(results: Comparison) -> Iterable[dict[str, Any]]:
+    """The differences from not dropping, those of each candidate from its controls, and all test scores."""
+    pairs = [(row.candidate, ORIGINAL, row.candidate) for row in family(results)]
+    if pairs:
+        yield _differences(results, "Differences from not dropping", pairs)
+    for row in results.rows:
+        controls = [(row.candidate, name, f"minus {name}") for name in row.against if name != ORIGINAL]
+        if controls:
+            yield _differences(results, f"{row.candidate} and its controls", controls)
+    everyone: list[Any] = [*results.rows, *([] if results.yardstick is None else [results.yardstick])]
+    axis = Axis.over(100 * value for one in everyone for value in (one.low, one.mean, one.high, *_tests(one).values()))
+    lines = [_line(one.candidate, _tests(one), (one.low, one.mean, one.high), axis, percent) for one in everyone]
+    middle = results.row(ORIGINAL).mean
+    rule = axis.at(100 * middle) if math.isfinite(middle) else ""
+    yield _forest("Test scores", "%", axis, lines, rule)
+
+
+def _tests(one: Any) -> dict[int, float]:
+    """The test score of every replicate, by its number; of the yardstick none are known."""
+    return {each.number: each.test for each in getattr(one, "replicates", ()) if not math.isnan(each.test)}
+
+
+def _differences(results: Comparison, title: str, pairs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """A line for each pair, by the name that it has there; its scale holds every replicate, 0 and the margin."""
+    margin = 100 * results.margin
+    drawn, values = [], [0.0, -margin, margin]
+    for candidate, reference, name in pairs:
+        row, others = results.row(candidate), _tests(results.row(reference))
+        gaps = {number: test - others[number] for number, test in _tests(row).items() if number in others}
+        one = row.against[reference]
+        said = f"{candidate} minus {reference}: {points(one.difference)} points"
+        said += f", interval {interval(one.low, one.high)}, {one.word}"
+        values += [100 * value for value in (*gaps.values(), one.low, one.high)]
+        drawn.append((name, gaps, (one.low, one.difference, one.high), one.word, said))
+    axis = Axis.over(values)
+    lines = [_line(name, gaps, ends, axis, points, word, said) for name, gaps, ends, word, said in drawn]
+    band = axis.at(-margin), axis.at(margin)
+    return _forest(title, "points", axis, lines, axis.at(0.0), band)
+
+
+def _forest(
+    title: str, unit: str, axis: Axis, lines: Sequence[Mapping[str, Any]], rule: str, band: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """A forest plot: ``rule`` is the place of a line across it, a ``band`` lies within the margin."""
+    return {"title": title, "unit": unit, "axis": axis, "lines": lines, "rule": rule, "band": band, "height": HEIGHT}
+
+
+def _line(
+    name: str,
+    values: Mapping[int, float],
+    ends: tuple[float, float, float],
+    axis: Axis,
+    words: Callable[[float], str],
+    word: str = "",
+    said: str = "",
+) -> dict[str, Any]:
+    """A name, a dot per replicate, the mean on its interval, and what is written beside it."""
+    low, middle, high = ends
+    number = plus_minus(words(middle), low, high)
+    dots = [
+        (axis.at(100 * value), HEIGHT // 2 + STEP * ((2 * place) % LEVELS - LEVELS // 2))
+        for place, value in values.items()
+    ]
+    places = [axis.at(100 * value) for value in ends] if math.isfinite(middle) else None
+    said = said or f"{name}: {number}"
+    return {"name": name, "dots": dots, "ends": places, "number": number, "word": word, "said": said}

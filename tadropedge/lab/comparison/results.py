@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tadropedge._support.checks import check_path
 from tadropedge.errors import TadropedgeError, reason, show
-from tadropedge.lab.comparison.statistics import LEVEL, MARGIN, Verdict, interval
-from tadropedge.lab.reports.tables import csv_lines
+from tadropedge.lab.reports.text import csv_lines
+from tadropedge.lab.statistics import LEVEL, MARGIN, Replicate, Verdict, interval
 
 ORIGINAL = "original"
 Plain = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """One replicate of a candidate: the settings that validation chose on its split, and what they scored there.
-
-    ``test`` is NaN where every training of the search failed; ``kept_share`` is ``None`` where nobody knows it.
-    """
-
-    number: int
-    chosen: Plain
-    validation: float
-    test: float
-    kept_share: float | None = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +28,7 @@ class Row:
 
     ``seconds_per_epoch`` has ``train`` and ``evaluate``; ``against`` has a :class:`Verdict` for each reference.
 
-    >>> two = [Judged(number=n, chosen={}, validation=0.8, test=test) for n, test in enumerate([0.7, 0.8])]
+    >>> two = [Replicate(number=n, chosen={}, validation=0.8, test=test) for n, test in enumerate([0.7, 0.8])]
     >>> round(Row.of("dropedge", two).mean, 3)
     0.75
     """
@@ -48,22 +37,28 @@ class Row:
     mean: float
     low: float
     high: float
-    replicates: tuple[Judged, ...]
+    replicates: tuple[Replicate, ...]
     seconds_per_epoch: Plain | None = None
     peak_bytes: int | None = None
     against: Mapping[str, Verdict] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, candidate: str, replicates: Sequence[Judged], **costs: Any) -> Row:
+    def of(cls, candidate: str, replicates: Sequence[Replicate]) -> Row:
         """The row of a candidate, whose replicates that failed are no part of the mean."""
         tests = [one.test for one in replicates if not math.isnan(one.test)]
         mean, low, high = (float(value) for value in interval(tests, LEVEL))
-        return cls(candidate=candidate, mean=mean, low=low, high=high, replicates=tuple(replicates), **costs)
+        return cls(candidate=candidate, mean=mean, low=low, high=high, replicates=tuple(replicates))
 
     @property
     def tests(self) -> list[float]:
         """The test score of every replicate."""
         return [one.test for one in self.replicates]
+
+    @property
+    def kept_share(self) -> float | None:
+        """The share of edges that the candidate keeps, on average over its replicates."""
+        known = [one.kept_share for one in self.replicates if one.kept_share is not None]
+        return sum(known) / len(known) if known else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +81,11 @@ class Cheaper:
     memory_factor: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Results:
-    """Everything that a comparison found. Scores and differences are fractions of 1.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison:
+    """Everything that a comparison found; it prints as the command line does, and a notebook shows its page.
 
+    ``rows`` has a row for each candidate, ``original`` first, controls last; scores and differences are fractions of 1.
     ``answer`` has ``do``, ``code`` and ``sure``; ``run`` says what was run: ``margin``, ``measure``, ``data``, …
     """
 
@@ -100,7 +96,7 @@ class Results:
     run: Plain = field(default_factory=dict)
 
     def row(self, candidate: str) -> Row:
-        """The row of a candidate."""
+        """The row of a candidate, by its printed form."""
         for row in self.rows:
             if row.candidate == candidate:
                 return row
@@ -120,14 +116,51 @@ class Results:
         """How many replicates there are of not dropping, and of every candidate; controls may have fewer."""
         return len(self.row(ORIGINAL).replicates)
 
+    # -- as people read it --------------------------------------------------------------------------------
+
+    @property
+    def page(self) -> str:
+        """The page as one file of HTML that makes no request."""
+        from tadropedge.lab.comparison.page import page
+
+        return page(self)
+
+    def labelled(self, **run: Any) -> Comparison:
+        """The same with more in its label: a ``command``, or the ``source`` that ``tadropedge train`` reads."""
+        from tadropedge.lab.comparison.advice import answer
+
+        found = replace(self, run={**self.run, **run})
+        return replace(found, answer=answer(found))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write ``report.html``, ``results.csv`` and ``results.json`` into a folder."""
+        from tadropedge.lab.comparison.page import save
+
+        save(self, check_path("folder", folder))
+
+    def __str__(self) -> str:
+        from tadropedge.lab.comparison.page import text
+
+        return text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that its style is not the notebook's."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" width="100%" height="700" '
+            'style="border:0" title="comparison"></iframe>'
+        )
+
+    # -- as files -----------------------------------------------------------------------------------------
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as ``results.json`` has them: what is not known, NaN and intervals without ends are ``None``.
 
-        >>> sorted(Results(rows=()).as_dict())
+        >>> sorted(Comparison(rows=()).as_dict())
         ['answer', 'cheaper', 'rows', 'run', 'yardstick']
         """
-        members = ("rows", "yardstick", "cheaper", "answer", "run")
-        whole: dict[str, Any] = _plain({name: asdict(self)[name] for name in members})
+        whole: dict[str, Any] = _plain(asdict(self))
         return whole
 
     def as_json(self) -> str:
@@ -141,16 +174,15 @@ class Results:
             for row in self.rows
             for one in row.replicates
         )
-        head = ("candidate", "number", "validation", "test", "kept_share", "chosen")
-        return csv_lines([head, *map(_known, lines)])
+        return csv_lines([("candidate", "number", "validation", "test", "kept_share", "chosen"), *map(_plain, lines)])
 
     @classmethod
-    def from_dict(cls, read: Any) -> Results:
+    def from_dict(cls, read: Any) -> Comparison:
         """What :meth:`as_dict` has made."""
         return msgspec.convert(_numbers(read), cls)
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Results:
+    def from_file(cls, path: str | Path) -> Comparison:
         """Read a ``results.json``."""
         path = Path(path)
         try:
@@ -188,7 +220,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _known(line: Sequence[Any]) -> list[Any]:
-    return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in line]

@@ -20,6 +20,7 @@ from tadropedge.files import FileContents, ReadOptions, read_file
 from tadropedge.lab.data.dataset import Dataset
 from tadropedge.lab.data.features import feature_tensor, row_normalize
 from tadropedge.lab.data.splits import PARTS, Given, PerClass, Split
+from tadropedge.lab.data.tables import with_nodes
 
 
 def load_file(
@@ -31,6 +32,7 @@ def load_file(
     column: str | int | None = None,
     weighted: bool = True,
     normalize: bool = False,
+    num_features: int | None = None,
     seed: int = 0,
 ) -> Dataset:
     """Your own data from a file of any format of ``tadropedge.files.FORMATS``.
@@ -43,16 +45,15 @@ def load_file(
         column: one number per listed edge, for the score ``column``.
         weighted: whether edge weights are read.
         normalize: divide each row of features by its sum.
+        num_features: how many features a table of nodes has, which then may be without labels.
         seed: of the splits.
     """
     path = check_path("data", path)
     contents = read_file(path, header=header, columns=columns, column=column, weighted=weighted)
     if nodes is not None:
-        from tadropedge.lab.data.tables import joined, read_node_table
-
         if contents.features is not None or contents.labels is not None:
             raise TadropedgeError(f"{path.name} has features or labels of its own: leave out nodes", argument="nodes")
-        contents = joined(contents, read_node_table(check_path("nodes", nodes), header=header))
+        contents = with_nodes(contents, check_path("nodes", nodes), header=header, num_features=num_features)
     return dataset_of(contents, path.name.partition(".")[0], normalize=normalize, seed=seed)
 
 
@@ -76,21 +77,20 @@ def dataset_of(contents: FileContents, name: str, *, normalize: bool = False, se
     file = contents.file
     if contents.features is None and contents.labels is None:
         raise TadropedgeError(f"{file} holds only a graph: a table of features and labels is named by nodes=FILE")
-    for what, name_of, value in (("features", "x", contents.features), ("labels", "y", contents.labels)):
-        if value is None:
-            raise TadropedgeError(f"{file} has no {what}: expected them as {name_of!r}")
+    if contents.features is None:
+        raise TadropedgeError(f"{file} has no features: expected them as 'x'")
     try:
         features = feature_tensor(contents.features)
-        labels = torch.from_numpy(np.array(contents.labels, dtype=np.int64))
+        labels = np.full(len(features), -1) if contents.labels is None else contents.labels
         num_nodes = features.shape[0] if contents.num_nodes is None else contents.num_nodes
         graph = replace(contents, num_nodes=num_nodes).to_graph()
         return Dataset(
             name,
             graph,
             row_normalize(features) if normalize else features,
-            labels,
+            torch.from_numpy(np.array(labels, dtype=np.int64)),
             splits=PerClass(seed=seed),
-            given=given_splits(contents.splits, num_nodes),
+            given={} if contents.labels is None else given_splits(contents.splits, num_nodes),
             class_names=contents.class_names,
             column=None if contents.column is None else graph.to_pairs(contents.column, "column"),
             read=contents.read,

@@ -11,13 +11,11 @@ import torch
 from torch import Tensor
 
 from tadropedge._support.checks import check_integer, check_number, check_seed
-from tadropedge._support.memory import check_memory
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.lab.data.dataset import Dataset
 from tadropedge.lab.data.features import csr_tensor
 
-PAIR_BYTES = 200  # per pair that is drawn: its ends, its key, and what is sorted
 MOST = 1e6  # a share of more edges is a mistake
 HIDING = 1  # the stream of random words that hides nodes: splits are drawn from the seed itself
 
@@ -68,7 +66,6 @@ def random_pairs(graph: Graph, count: int, seed: int = 0) -> npt.NDArray[np.int6
     n, count, seed = graph.num_nodes, check_integer("count", count, least=0), check_seed(seed)
     if count > n * (n - 1) // 2 - graph.num_edges:
         raise TadropedgeError(f"{n} nodes have no room for {count} more edges, got {graph.num_edges} already")
-    check_memory(PAIR_BYTES * count, f"{count} random edges", "add fewer")
     random = np.random.default_rng(seed % 2**64)
     low, high = graph.pairs.cpu().numpy()
     taken = low * n + high

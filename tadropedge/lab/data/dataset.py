@@ -13,7 +13,6 @@ from tadropedge._support.checks import check_device, check_integer, check_runs_o
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_graph
-from tadropedge.lab.data.features import check_features
 from tadropedge.lab.data.splits import Given, PerClass, Split, Splits, check_split, num_classes
 
 
@@ -22,7 +21,7 @@ class Dataset:
     """A graph with features, labels and a way to split its nodes.
 
     * ``features``: float32 ``[N, F]``, dense or CSR;
-    * ``labels``: int64 ``[N]``, 0 … C − 1; −1 stands for no label;
+    * ``labels``: int64 ``[N]``, 0 … C − 1; −1 stands for no label (data to predict on has none);
     * ``splits``: how nodes are split: :class:`~tadropedge.lab.data.splits.PerClass` (20 labels of each class train),
       ``OfSizes`` or ``Given``;
     * ``given``: the splits that the data brings, by the names ``own`` and ``full``;
@@ -55,8 +54,6 @@ class Dataset:
         _check_labels(self.labels, self.graph.num_nodes)
         for name, value in (("features", self.features), ("labels", self.labels)):
             check_device(name, value, self.graph.device, "the graph")
-        if self.num_classes < 2:
-            raise TadropedgeError(f"{self.name}: labels must name at least two classes, got {self.num_classes}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             named, there = len(self.class_names), self.num_classes
             raise TadropedgeError(f"{self.name}: expected {there} class_names, got {named}")
@@ -72,6 +69,9 @@ class Dataset:
     def split(self, number: int) -> Split:
         """Split ``number``, a pure function of the number, where the labels lie."""
         number = check_integer("the number of a split", number, least=0)
+        if self.num_classes < 2:
+            got = self.num_classes or "no labels"
+            raise TadropedgeError(f"{self.name}: labels must name at least two classes to train on, got {got}")
         return self.splits.split(self.labels, number).to(self.device)
 
     @property
@@ -88,6 +88,11 @@ class Dataset:
     def num_features(self) -> int:
         """F, the number of features of a node."""
         return self.features.shape[1]
+
+    @property
+    def sizes(self) -> str:
+        """How large the graph is, in words."""
+        return f"{self.graph.num_nodes:,} nodes, {self.graph.num_edges:,} edges"
 
     @property
     def node_names(self) -> Sequence[object] | None:
@@ -137,6 +142,37 @@ class Dataset:
             f"Dataset({self.name!r}, num_nodes={self.graph.num_nodes}, num_edges={self.graph.num_edges}, "
             f"num_features={self.num_features}, num_classes={self.num_classes})"
         )
+
+
+def check_features(features: object, num_nodes: int) -> None:
+    """Refuse features that are not float32 ``[N, F]``, dense or CSR, and finite.
+
+    >>> check_features(torch.ones(3, 2), 4)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: features must be float32 [4, F], one row per node, dense or CSR, got \
+torch.float32 (torch.strided) of shape [3, 2]
+    """
+    if not isinstance(features, Tensor):
+        raise TadropedgeError(f"features must be a tensor, got {show(features)}", argument="features")
+    sparse, shape = features.layout is torch.sparse_csr, list(features.shape)
+    fits = len(shape) == 2 and shape[0] == num_nodes and shape[1] > 0
+    if not fits or features.dtype != torch.float32 or not (sparse or features.layout is torch.strided):
+        got = f"{features.dtype} ({features.layout}) of shape {shape}"
+        wanted = f"float32 [{num_nodes}, F], one row per node, dense or CSR"
+        raise TadropedgeError(f"features must be {wanted}, got {got}", argument="features")
+    values = features
+    if sparse:  # compiled products would read beyond arrays that do not fit together
+        crow, col, values = features.crow_indices(), features.col_indices(), features.values()
+        try:
+            torch._validate_sparse_csr_tensor_args(crow, col, values, features.shape)
+        except RuntimeError as error:
+            first = str(error).splitlines()[0]
+            raise TadropedgeError(f"features are not a CSR matrix: {first}", argument="features") from error
+    wrong = (~torch.isfinite(values)).nonzero()
+    if wrong.numel():
+        place = tuple(wrong[0].tolist())
+        row = int((features.crow_indices() <= place[0]).sum()) - 1 if sparse else place[0]
+        raise TadropedgeError(f"features must be finite, got {float(values[place])} at node {row}", argument="features")
 
 
 def _check_labels(labels: object, num_nodes: int) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from tadropedge.errors import TadropedgeError, show
+from tadropedge.errors import TadropedgeError
 from tadropedge.operators.pattern import INT32_LIMIT
 
 WIDE, SPARSE = 100, 0.2  # from so many features on, of which at most this share is not zero, they are kept as CSR
@@ -63,38 +63,6 @@ def row_normalize(features: Tensor) -> Tensor:
     rows = torch.arange(features.shape[0], device=values.device).repeat_interleave(crow.diff())
     total = values.new_zeros(features.shape[0]).index_add_(0, rows, values.abs())
     return csr(crow, col, values / total.where(total > 0, 1.0)[rows], features.shape)
-
-
-def check_features(features: object, num_nodes: int) -> Tensor:
-    """Return ``features`` if they are float32 ``[N, F]``, dense or CSR, and finite.
-
-    >>> check_features(torch.ones(3, 2), 4)
-    Traceback (most recent call last):
-    tadropedge.errors.TadropedgeError: features must be float32 [4, F], one row per node, dense or CSR, got \
-torch.float32 (torch.strided) of shape [3, 2]
-    """
-    if not isinstance(features, Tensor):
-        raise TadropedgeError(f"features must be a tensor, got {show(features)}", argument="features")
-    sparse, shape = features.layout is torch.sparse_csr, list(features.shape)
-    fits = len(shape) == 2 and shape[0] == num_nodes and shape[1] > 0
-    if not fits or features.dtype != torch.float32 or not (sparse or features.layout is torch.strided):
-        got = f"{features.dtype} ({features.layout}) of shape {shape}"
-        wanted = f"float32 [{num_nodes}, F], one row per node, dense or CSR"
-        raise TadropedgeError(f"features must be {wanted}, got {got}", argument="features")
-    values = features
-    if sparse:  # compiled products would read beyond arrays that do not fit together
-        crow, col, values = features.crow_indices(), features.col_indices(), features.values()
-        try:
-            torch._validate_sparse_csr_tensor_args(crow, col, values, features.shape)
-        except RuntimeError as error:
-            first = str(error).splitlines()[0]
-            raise TadropedgeError(f"features are not a CSR matrix: {first}", argument="features") from error
-    wrong = (~torch.isfinite(values)).nonzero()
-    if wrong.numel():
-        place = tuple(wrong[0].tolist())
-        row = int((features.crow_indices() <= place[0]).sum()) - 1 if sparse else place[0]
-        raise TadropedgeError(f"features must be finite, got {float(values[place])} at node {row}", argument="features")
-    return features
 
 
 def csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:

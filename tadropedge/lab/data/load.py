@@ -56,17 +56,19 @@ def load(
     >>> load("karat")
     Traceback (most recent call last):
     tadropedge.errors.TadropedgeError: unknown dataset 'karat'; choose from karate, clusters, noisy-clusters, roads, \
-dense, cora, citeseer, pubmed, pyg:CLASS/NAME or the path of a file (did you mean 'karate'?)
+dense, cora, citeseer, pubmed, pyg:CLASS/NAME, the path of a file (did you mean 'karate'?)
     """
     seed = check_seed(seed)
     with within_memory("the data"):
         dataset = _found(data, seed, options)
         dataset = _split_as(dataset, split, per_class, seed)
-        dataset = corrupt(dataset, add_edges=add_edges, hide_features=hide_features, seed=seed)
+        if add_edges or hide_features:
+            dataset = corrupt(dataset, add_edges=add_edges, hide_features=hide_features, seed=seed)
         try:
             dataset.split(0)  # what cannot be drawn is said here, not in the middle of a search
         except TadropedgeError as error:
-            raise TadropedgeError(f"{dataset.name}: {error}", argument=error.argument) from error
+            said = str(error) if dataset.name in str(error) else f"{dataset.name}: {error}"
+            raise TadropedgeError(said, argument=error.argument) from error
     return dataset
 
 
@@ -114,13 +116,9 @@ def path_of(data: str | PathLike[str]) -> Path:
         return path
     if not path.suffix and len(path.parts) == 1:
         try:
-            lookup("dataset", str(data).lower(), DATASETS)
+            lookup("dataset", str(data), dict.fromkeys((*DATASETS, "pyg:CLASS/NAME", "the path of a file")))
         except TadropedgeError as error:
-            said, mark, hint = str(error).partition(" (did you mean")
-            said = f"unknown dataset {show(str(data), typed=False)}{said[said.index(';') :]}"
-            raise TadropedgeError(
-                f"{said}, pyg:CLASS/NAME or the path of a file{mark}{hint}", argument="data"
-            ) from None
+            raise TadropedgeError(str(error), argument="data") from None
     below = data_folder() / path
     return below if below.exists() else path
 
@@ -130,7 +128,8 @@ def _split_as(dataset: Dataset, split: str | Sequence[int] | None, per_class: in
     if per_class is not None:
         check_integer("per_class", per_class, least=1)
         if split not in (None, "random"):
-            raise TadropedgeError(f"per_class is of random splits, got split={show(split, typed=False)}")
+            got = show(split, typed=False)
+            raise TadropedgeError(f"per_class is of random splits, got split={got}", argument="per_class")
         return replace(dataset, splits=PerClass(per_class, seed=seed))
     if split is None:
         return dataset

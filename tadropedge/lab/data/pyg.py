@@ -13,7 +13,6 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -133,51 +132,40 @@ def data_folder() -> Path:
 
 
 def raw_folder(name: str) -> Path | None:
-    """The folder of ``CLASS/NAME`` with its raw files, where it is on this machine."""
-    return next((place for place in _places(*_class_and_name(f"{PREFIX}{name}")) if any(_raw_files(place))), None)
+    """The folder of ``CLASS/NAME`` with its raw files, where it is on this machine.
 
-
-def _places(kind: str, own: str) -> Iterator[Path]:
-    """Where the folder of a dataset may lie: people call that of a class by its name, or in small letters."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
-    short = {HETERO: "heterophilous", "WikipediaNetwork": "wikipedia"}.get(kind, snake)
-    folders = [data_folder() / each for each in dict.fromkeys((kind, snake, short, kind.lower()))]
-    if not own:
-        yield from folders
-        return
-    for folder in (*folders, data_folder()):
-        inside = sorted(folder.iterdir()) if folder.is_dir() else []
-        yield from (each for each in inside if _plain(each.name) == _plain(own) and each.is_dir())
-
-
-def _raw_files(place: Path) -> list[Path]:
-    """The raw files of a dataset."""
-    return sorted(each for each in place.rglob("*") if "raw" in each.relative_to(place).parts and each.is_file())
+    Below ``TADROPEDGE_DATA`` it may be written in any letters, and its class by how its name begins:
+    ``heterophilous/roman_empire``.
+    """
+    kind, own = _class_and_name(f"{PREFIX}{name}")
+    for raw in sorted(data_folder().glob("*/*/raw" if own else "*/raw")):
+        place = raw.parent
+        called = place.parent.name if own else place.name
+        if _plain(kind).startswith(_plain(called)) and (not own or _plain(place.name) == _plain(own)):
+            return place
+    return None
 
 
 def _read(kind: str, own: str) -> Any:
     """The dataset of a class from a copy of its raw files in the cache, where it also leaves what it downloads."""
     import torch_geometric
 
-    place = next((each for each in _places(kind, own) if any(_raw_files(each))), None)
-    files = [] if place is None else _raw_files(place)
-    folder = place.name if place is not None and own else ""
+    name = "/".join(filter(None, (kind, own)))
+    place = raw_folder(name)
+    files = [] if place is None else sorted(each for each in (place / "raw").rglob("*") if each.is_file())
     stamps = [(str(each), each.stat().st_size, each.stat().st_mtime_ns) for each in files]
     digest = fingerprint(files=stamps, version=torch_geometric.__version__)[:12]
-    copy = cache_folder() / "pyg" / f"{'-'.join(filter(None, (kind, own)))}-{digest}"
+    copy = cache_folder() / "pyg" / f"{name.replace('/', '-')}-{digest}"
     if copy.is_dir():
         return _made(kind, own, copy)
     make_folder(copy.parent)
     with tempfile.TemporaryDirectory(dir=copy.parent) as work:  # so that an interruption leaves nothing half done
         root = Path(work) / "root"
-        for each in files:
-            assert place is not None
-            target = root / folder / each.relative_to(place)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(each, target)
-        for name in {own, _plain(own)} if folder else ():  # as the class writes it, whatever the user's folder
-            if not (root / name).exists():
-                (root / name).symlink_to(folder)
+        if place is not None:
+            shutil.copytree(place / "raw", root / own / "raw")
+            small = own.lower().replace("-", "_")
+            if small != own:  # some classes write their own names so
+                (root / small).symlink_to(own)
         made = _made(kind, own, root)
         with suppress(OSError):  # another process was faster
             root.rename(copy)
@@ -217,4 +205,4 @@ def _class_and_name(name: str) -> tuple[str, str]:
 
 
 def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
+    return name.lower().replace("-", "").replace("_", "")

@@ -15,7 +15,6 @@ import torch
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from tadropedge._support.checks import check_integer, check_number, check_seed
-from tadropedge._support.memory import check_memory
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.lab.data.corrupt import MOST, add_random_edges
@@ -25,8 +24,6 @@ from tadropedge.lab.data.splits import PerClass
 Whole = npt.NDArray[np.int64]
 Points = npt.NDArray[np.float64]
 
-PAIR_BYTES = 20  # per pair of nodes, of which a block model draws every one
-MOST_NOISE = 1e30  # features of float32 stay finite
 JUNCTIONS = 0.4  # of the nodes of roads; the others lie on chains between two of them
 ROADS = 1.5  # per junction: three end at a junction on average
 LLOYD = 10  # steps, after which regions are about equally large
@@ -102,7 +99,7 @@ def noisy_clusters(
     (855, Split(train=30, val=15, test=15))
     """
     _check_sizes(classes, check_integer("clusters", clusters, least=1) * nodes, features, per_class)
-    blur, noise = check_number("blur", blur, 0, MOST_NOISE), check_number("noise", noise, 0, MOST)
+    blur, noise = check_number("blur", blur, 0), check_number("noise", noise, 0, MOST)
     random, total = _random(seed), classes * clusters * nodes
     cluster = np.arange(total) // nodes
     label = cluster // clusters
@@ -183,7 +180,6 @@ def block_model(community: Whole, inside: float, between: float, random: np.rand
     [[0, 0, 1, 3], [1, 2, 2, 4]]
     """
     inside, between = check_number("inside", inside, 0, 1), check_number("between", between, 0, 1)
-    check_memory(PAIR_BYTES * len(community) ** 2, f"a block model of {len(community)} nodes", "take fewer nodes")
     low, high = np.triu_indices(len(community), 1)
     probability = np.where(community[low] == community[high], inside, between)
     chosen = random.random(len(low)) < probability
@@ -205,7 +201,7 @@ def _random(seed: int) -> np.random.Generator:
 
 def _around_centres(label: Whole, classes: int, features: int, noise: float, random: np.random.Generator) -> Points:
     """x_i = c_k + noise · n_i with c_k random unit vectors."""
-    noise = check_number("noise", noise, 0, MOST_NOISE)
+    noise = check_number("noise", noise, 0)
     centres = random.standard_normal((classes, features))
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     values: Points = centres[label] + noise * random.standard_normal((len(label), features))

@@ -6,7 +6,7 @@ A malformed line is named by its number: ``nodes.csv:17: expected 5 columns, got
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,24 +25,34 @@ UNLABELLED = ("", "-1", "NA", "nan", "NaN")
 INDEX = ("", "Unnamed: 0")  # what pandas calls the numbers of lines
 
 
-@dataclass(frozen=True)
-class NodeTable:
-    """``ids [N]``, ``features [N, F]``, ``labels [N]`` as class numbers, −1 for none, and ``class_names``, if any."""
-
-    file: str
-    ids: tuple[int | str, ...]
-    features: npt.NDArray[np.float32]
-    labels: npt.NDArray[np.int64]
-    class_names: tuple[str, ...]
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 
 
-def joined(contents: FileContents, table: NodeTable) -> FileContents:
-    """The same arcs between the nodes of the table, which are numbered in its order.
+def with_nodes(
+    contents: FileContents, path: Path, *, header: bool | None = None, num_features: int | None = None
+) -> FileContents:
+    r"""The same arcs between the nodes of a table, which are numbered in its order, with its features and labels.
+
+    Blank lines and lines that start with ``#`` or ``%`` are skipped. A header says which column is the id and which the
+    label; otherwise these are the first and the last. All other columns are numbers. Labels are any words: classes are
+    numbered in the order of numbers or of the alphabet. An empty label, ``-1``, ``NA`` or ``NaN`` stands for none.
+    Where it is said how many features there are, a table that has columns for them and the id alone has no labels.
 
     Every node of the graph must be in the table; nodes of the table without an edge are isolated. Where the graph's
     nodes have no names, they are called 0 … N − 1.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "nodes.csv"
+    >>> _ = path.write_text("name,age,height,team\nann,7,1.2,red\nbob,8,1.3,\neve,9,1.4,blue\n")
+    >>> bare = FileContents(file="edges.csv", read="", arcs=np.array([[0], [1]]), node_ids=("eve", "ann"))
+    >>> found = with_nodes(bare, path)
+    >>> found.node_ids, found.arcs.tolist(), found.labels.tolist(), found.class_names
+    (('ann', 'bob', 'eve'), [[2], [0]], [1, -1, 0], ('blue', 'red'))
     """
-    place = {str(node): number for number, node in enumerate(table.ids)}
+    with readable(path, "a table that can be read"):
+        ids, features, labels, class_names = _read(path, header, num_features)
+    place = {str(node): number for number, node in enumerate(ids)}
     if contents.node_ids is None:
         called: Sequence[object] = range(int(contents.arcs.max()) + 1 if contents.arcs.size else 0)
     else:
@@ -51,47 +61,30 @@ def joined(contents: FileContents, table: NodeTable) -> FileContents:
     if missing is not None:
         unnamed = " (its nodes are called 0, 1, …)" if contents.node_ids is None else ""
         name = show(missing, typed=False)
-        raise TadropedgeError(f"{contents.file} has the node {name}{unnamed}, which {table.file} does not list")
+        raise TadropedgeError(f"{contents.file} has the node {name}{unnamed}, which {path.name} does not list")
     number = np.array([place[str(name)] for name in called], dtype=np.int64)
-    classes = f"and {len(table.class_names)} classes" if table.class_names else "and no labels"
-    sizes = f"{table.features.shape[1]} features {classes} of {len(place)} nodes"
+    classes = f"and {len(class_names)} classes" if class_names else "and no labels"
     return replace(
         contents,
         arcs=number[contents.arcs],
         num_nodes=len(place),
-        node_ids=table.ids,
-        features=table.features,
-        labels=table.labels if table.class_names else None,
-        class_names=table.class_names or None,
-        read=f"{contents.read}; {sizes} from {table.file}",
+        node_ids=ids,
+        features=features,
+        labels=labels if class_names else None,
+        class_names=class_names or None,
+        read=f"{contents.read}; {features.shape[1]} features {classes} of {len(place)} nodes from {path.name}",
     )
 
 
-def read_node_table(path: Path, *, header: bool | None = None, features: int | None = None) -> NodeTable:
-    r"""Read a table of nodes; blank lines and lines that start with ``#`` or ``%`` are skipped.
-
-    A header says which column is the id and which the label; otherwise these are the first and the last. All other
-    columns are numbers. Labels are any words: classes are numbered in the order of numbers or of the alphabet. An
-    empty label, ``-1``, ``NA`` or ``NaN`` stands for none. Where it is said how many ``features`` there are, a table
-    that has columns for them and the id alone has no labels.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "nodes.csv"
-    >>> _ = path.write_text("name,age,height,team\nann,7,1.2,red\nbob,8,1.3,\neve,9,1.4,blue\n")
-    >>> table = read_node_table(path)
-    >>> table.ids, table.labels.tolist(), table.class_names
-    (('ann', 'bob', 'eve'), [1, -1, 0], ('blue', 'red'))
-    """
-    with readable(path, "a table that can be read"):
-        return _read(path, header, features)
-
-
-def _read(path: Path, header: bool | None, features: int | None) -> NodeTable:
+def _read(
+    path: Path, header: bool | None, num_features: int | None
+) -> tuple[tuple[int | str, ...], Floats, Integers, tuple[str, ...]]:
+    """The ids of the nodes, their features ``[N, F]`` and labels ``[N]``, −1 for none, and the names of the classes."""
     table = open_table(path, header, _has_header, "a node")
-    node, label, places = _columns(table.titles, table.count, path.name, features)
+    node, label, places = _columns(table.titles, table.count, path.name, num_features)
     names: list[str] = []
     classes: list[str] = []
-    parts: list[npt.NDArray[np.float32]] = []
+    parts: list[Floats] = []
     for block in table.blocks():
         titles = table.titles or tuple(str(place + 1) for place in range(table.count))
         numbers = [table.numbers(block, place, titles[place]) for place in places]
@@ -102,7 +95,7 @@ def _read(path: Path, header: bool | None, features: int | None) -> NodeTable:
     if not names:
         raise TadropedgeError(f"{path.name}: no nodes in the file")
     labels = (np.full(len(names), -1), ()) if label is None else _classes(classes, path.name)
-    return NodeTable(path.name, _ids(names, table), np.concatenate(parts), *labels)
+    return _ids(names, table), np.concatenate(parts), *labels
 
 
 def _has_header(_: Table, rows: Rows) -> bool | None:
@@ -145,7 +138,7 @@ def _ids(names: list[str], table: Table) -> tuple[int | str, ...]:
     return tuple(ordered[each] for each in place.tolist())
 
 
-def _classes(labels: Sequence[str], file: str) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+def _classes(labels: Sequence[str], file: str) -> tuple[Integers, tuple[str, ...]]:
     """Class numbers of the labels, and the name of each class."""
     known = sorted(set(labels) - set(UNLABELLED))
     if not known:

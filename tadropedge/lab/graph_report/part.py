@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 
 Integers = npt.NDArray[np.int64]
-LARGEST, ALL = "largest", "all"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,31 +64,18 @@ def ranks(graph: Graph) -> Integers:
     return found
 
 
-def component(graph: Graph, which: str = LARGEST) -> Part:
-    """The component called ``largest`` or by its number by size; ``all`` is the whole graph.
+def component(graph: Graph, number: int = 1) -> Part:
+    """A component by its number by size: 1 is the largest.
 
     >>> graph = Graph.from_edge_index([[0, 2, 3], [1, 3, 4]])
-    >>> component(graph).words, component(graph, "2").edges.tolist()
+    >>> component(graph).words, component(graph, 2).edges.tolist()
     ('the largest of 2 components', [0])
     """
-    rank = ranks(graph)
-    count = int(rank.max())
-    if which not in (LARGEST, ALL) and not (which.isdecimal() and len(which) < 19 and 1 <= int(which) <= count):
-        got = f"got {show(which, typed=False)}"
-        raise TadropedgeError(
-            f"a component is {LARGEST}, {ALL}, or a number from 1, the largest, to {count:,}, {got}",
-            argument="component",
-        )
-    if which == ALL or count == 1:
-        nodes, edges = np.arange(graph.num_nodes), np.arange(graph.num_edges)
-        return Part(nodes=nodes, edges=edges, words="the whole graph", rank=1 if count == 1 else None)
-    wanted = 1 if which == LARGEST else int(which)
-    inside = rank == wanted
+    inside, count = ranks(graph) == number, graph.components.count
     nodes, edges = np.flatnonzero(inside), np.flatnonzero(inside[graph.pairs[0].cpu().numpy()])
-    if graph.num_edges and not len(edges):
-        raise TadropedgeError(f"component {wanted} of {count:,} is a single node without edges", argument="component")
-    called = "the largest" if wanted == 1 else f"number {wanted:,} by size"
-    return Part(nodes=nodes, edges=edges, words=f"{called} of {count:,} components", rank=wanted)
+    called = "the largest" if number == 1 else f"number {number:,} by size"
+    words = "the whole graph" if count == 1 else f"{called} of {count:,} components"
+    return Part(nodes=nodes, edges=edges, words=words, rank=number)
 
 
 def around(graph: Graph, edges: Integers, most_nodes: int, most_edges: int) -> Part:

@@ -1,28 +1,50 @@
-"""The pictures of a graph's scores, as PNG bytes: the spectrum, the distribution of the scores, the graph itself."""
+"""The pictures of a graph's scores as PNG bytes, spectrum and distribution, and the places of its nodes on the page.
+
+Figures are made through matplotlib's objects, never ``pyplot``: no backend is chosen and nothing global changes. The
+same figure gives the same bytes.
+"""
 
 from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
-import torch
-from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap, LogNorm
+from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tadropedge.graph import Graph
-from tadropedge.lab.graph_report.part import Part
 from tadropedge.lab.graph_report.summary import GraphReport
-from tadropedge.lab.reports.pictures import INK, PALETTE, QUIET, RULE, WIDTH
-from tadropedge.lab.reports.pictures import picture as rendered
+from tadropedge.lab.reports.label import MADE_BY
+from tadropedge.lab.reports.text import short
 
 Floats = npt.NDArray[np.float64]
 
-BLUE, ORANGE = PALETTE[:2]
-GREY, WORDS = "#c4c8cc", "#a84300"
-# From the knee upwards: all well away from the grey of the other edges, the most critical the darkest.
-CRITICAL = LinearSegmentedColormap.from_list("critical", ["#e69f00", "#d55e00", "#a50f15", "#4a0010"])
+BLUE, ORANGE = "#0072b2", "#d55e00"  # of Okabe and Ito's palette, which colour-blind readers can distinguish
+GREY, WORDS, INK, QUIET = "#c4c8cc", "#a84300", "#1a1a1a", "#6b6b6b"
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 11,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "figure.facecolor": "white",
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.1,
+    "figure.constrained_layout.w_pad": 0.1,
+    "legend.frameon": False,
+    "xtick.color": QUIET,
+    "ytick.color": INK,
+}
+WIDTH = 6.0  # inches: narrow, so that its words can still be read on a phone
+RULE = (0, (4, 3))  # the dashes of a line that marks a value
 FEW = 500  # nodes, whose places are worth more steps
 POINTS = 4_000  # of a curve
 
@@ -46,7 +68,20 @@ def layout(graph: Graph) -> Floats:
     return np.array([places[node] for node in range(graph.num_nodes)], dtype=np.float64)
 
 
-@rendered
+def png(draw: Callable[[GraphReport], tuple[Figure, str]], report: GraphReport) -> bytes:
+    """A picture with its title, in smaller letters where it is long; whatever style the user has set."""
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes; the page has it as text.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure, title = draw(report)
+        size = 11 if len(title) <= 10.5 * WIDTH else 10
+        words = short(title, int(13 * WIDTH)).replace("$", r"\$")  # a dollar sign starts no formula
+        figure.suptitle(words, x=0.02, ha="left", fontsize=size, color=QUIET)
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=160, metadata={"Software": MADE_BY})
+    return stream.getvalue()
+
+
 def spectrum(report: GraphReport) -> tuple[Figure, str]:
     """The lowest eigenvalues of the largest component, with the gap above the chosen q."""
     values, chosen = report.scored.eigenvalues, report.scored.chosen
@@ -70,59 +105,24 @@ def spectrum(report: GraphReport) -> tuple[Figure, str]:
     return figure, f"{report.name}: lowest eigenvalues of the largest component ({nodes:,} nodes)"
 
 
-@rendered
 def distribution(report: GraphReport) -> tuple[Figure, str]:
-    """The sorted scores on a log scale with the knee, and their histogram."""
+    """The sorted scores on a log scale, with γ."""
     gamma, values = report.own_gamma, np.sort(report.values.numpy())
     positive = values[values > 0]
     figure = Figure(figsize=(WIDTH, 3.8))
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    axis = figure.subplots()
     rank = np.arange(1, len(values) + 1) / len(values)
     if len(positive):
         shown = np.unique(np.linspace(0, len(positive) - 1, POINTS).round().astype(np.int64))
-        left.plot(rank[values > 0][shown], positive[shown], color=BLUE, linewidth=1.6)
-        left.set_yscale("log")
-        right.hist(np.log10(positive), bins=40, color=BLUE)
-    left.set(xlabel="share of edges below", ylabel="score ω", xlim=(-0.02, 1.02))
-    right.set(xlabel="log₁₀ ω", ylabel="edges")
+        axis.plot(rank[values > 0][shown], positive[shown], color=BLUE, linewidth=1.6)
+        axis.set_yscale("log")
+    zeros = len(values) - len(positive)
+    left_out = f", {zeros:,} zeros left out" if zeros else ""
+    axis.set(xlabel=f"share of edges below{left_out}", ylabel="score ω", xlim=(-0.02, 1.02))
     critical = int((values >= gamma).sum())
     if critical and gamma > 0:
-        left.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=RULE)
-        left.plot([1 - critical / len(values)], [gamma], "o", color=ORANGE, markersize=6)
-        left.annotate("γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color=WORDS)
-        right.axvline(float(np.log10(gamma)), color=ORANGE, linewidth=1.2, linestyle=RULE)
-    zeros = len(values) - len(positive)
-    left.set_title(f"sorted{f', {zeros:,} zeros left out' if zeros else ''}")
-    right.set_title("histogram")
+        axis.axhline(gamma, color=ORANGE, linewidth=1.2, linestyle=RULE)
+        axis.plot([1 - critical / len(values)], [gamma], "o", color=ORANGE, markersize=6)
+        axis.annotate("γ", (0, gamma), xytext=(2, 4), textcoords="offset points", color=WORDS)
     words = f"γ = {gamma:.3g}, {critical:,} of {len(values):,} edges reach it" if critical else "no edge stands out"
     return figure, f"{report.name}: the score {report.score}; {words}"
-
-
-@rendered
-def picture(report: GraphReport, part: Part, places: Floats) -> tuple[Figure, str]:
-    """Some part of the graph: edges of ω ≥ γ coloured, the most critical on top, the others grey."""
-    edges = torch.from_numpy(part.edges)
-    values, gamma = report.scored.values[edges].numpy(), report.own_gamma
-    order = np.argsort(values, kind="stable")
-    critical, quiet = order[values[order] >= gamma], order[values[order] < gamma]
-    lines = places[part.of(report.graph).pairs.numpy().T]
-    figure = Figure(figsize=(WIDTH, WIDTH))
-    axis = figure.subplots()
-    thin = float(np.clip(40 / np.sqrt(max(1, len(order))), 0.25, 1.2))
-    axis.add_collection(LineCollection(list(lines[quiet]), colors=GREY, linewidths=thin, zorder=1))
-    dot = float(np.clip(80 / np.sqrt(len(places)), 1, 7))
-    axis.plot(*places.T, "o", color=INK, markersize=dot, markeredgewidth=0, zorder=2)
-    if len(critical) and gamma > 0:
-        scale = LogNorm(gamma, max(float(values.max()), gamma * (1 + 1e-9)))
-        drawn = LineCollection(
-            list(lines[critical]), cmap=CRITICAL, norm=scale, linewidths=thin + 1, zorder=3, capstyle="round"
-        )
-        drawn.set_array(values[critical])
-        axis.add_collection(drawn)
-    if len(critical) and float(values.max()) > 1.001 * gamma > 0:
-        figure.colorbar(drawn, ax=axis, shrink=0.5, pad=0.01, label=f"score ω ≥ γ = {gamma:.3g}")
-    axis.set_aspect("equal")
-    axis.set_axis_off()
-    nodes = report.graph.num_nodes
-    where = "" if len(part.nodes) == nodes else f" among {len(part.nodes):,} of {nodes:,} nodes"
-    return figure, f"{report.name}: {len(critical):,} of {len(order):,} edges are critical{where}"

@@ -16,8 +16,7 @@ from torch import Tensor
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.lab.graph_report.part import Part
-from tadropedge.lab.reports.tables import Table, facts, terminal_table
-from tadropedge.lab.reports.words import counted, short
+from tadropedge.lab.reports.text import Table, counted, facts, short, terminal_table
 from tadropedge.registry import RULES
 from tadropedge.rules import auto_gamma, keep_probabilities, meets_budget
 from tadropedge.scores.solve import Scored
@@ -188,7 +187,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "components", f"{graph['components']:,}, the largest of {graph['largest']:,} nodes{isolated}"
     if part["edges"] < graph["edges"]:
         sizes = f"{part['nodes']:,} nodes, {part['edges']:,} edges"
-        yield "looked at", f"{part['words']}: {sizes} (--component chooses another, or all)"
+        yield "looked at", f"{part['words']}: {sizes} (the page shows the others)"
     yield "score", f"{score['name']}, sum {score['sum']:.6g}"
     if "eigenvalues" in score:
         gap = "" if score["gap"] is None else f", gap {score['gap']:.4g}"

@@ -1,31 +1,41 @@
 """The folder of ``tadropedge weights``: every file whole or not at all, the summary last.
 
-``weights.csv`` is for people and spreadsheets, ``weights.npz`` for programs.
+``weights.csv`` is for people and spreadsheets, ``weights.npz`` for programs. ``graph.html`` is an interactive page of
+the graph, or of the part of a large one around its most critical edges; it is self-contained, its policy admits one
+script, by its hash, and names from the outside are data, never markup.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from tadropedge._support.atomic import write_atomic
 from tadropedge._support.memory import within_memory
 from tadropedge.files import write_graph
-from tadropedge.lab.graph_report.part import Part, around, ranks
+from tadropedge.lab.graph_report.part import Part, around, component, ranks
 from tadropedge.lab.graph_report.summary import GraphReport, largest
+from tadropedge.lab.reports.render import render, script
+from tadropedge.lab.reports.text import Table
+from tadropedge.rules import auto_gamma
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Report = Callable[[str, int, int], None]
 
 MOST_NODES = 2_000  # that are drawn; of a larger graph a part is
 MOST_EDGES = 20_000  # beyond, drawing no longer follows the hand
+LISTED = 20  # of the most critical edges
 FROM = 20  # most critical edges, around which a part of a large graph is drawn
-PICTURES = ("spectrum.png", "distribution.png", "graph.png", "graph.html")
+PICTURES = ("spectrum.png", "distribution.png", "graph.html")
 FILES = ("weights.csv", "weights.npz", "summary.json", *PICTURES)
 
 
@@ -60,20 +70,19 @@ def write_all(
 
 
 def _pictures(report: GraphReport) -> dict[str, Callable[[Path], object]]:
-    """What is drawn: the whole graph where it is small, else the part that is spoken of, or what fits of it."""
+    """What is drawn; on the page the whole graph where it is small, else the part that is spoken of, or what fits."""
     from tadropedge.lab.graph_report import pictures
-    from tadropedge.lab.graph_report.page import page
 
-    drawn = drawn_part(report)
-    places = pictures.layout(drawn.of(report.graph))
-    made: dict[str, Callable[[Path], object]] = {
-        "distribution.png": lambda path: write_atomic(path, pictures.distribution(report)),
-        "graph.png": lambda path: write_atomic(path, pictures.picture(report, drawn, places)),
-        "graph.html": lambda path: write_atomic(path, page(report, drawn, places).encode()),
-    }
-    if len(report.scored.eigenvalues):
-        made["spectrum.png"] = lambda path: write_atomic(path, pictures.spectrum(report))
-    return made
+    def html(path: Path) -> Path:
+        drawn = drawn_part(report)
+        return write_atomic(path, page(report, drawn, pictures.layout(drawn.of(report.graph))).encode())
+
+    def png(draw: Callable[[GraphReport], tuple[Figure, str]]) -> Callable[[Path], object]:
+        return lambda path: write_atomic(path, pictures.png(draw, report))
+
+    made = {"distribution.png": png(pictures.distribution)}
+    made |= {"spectrum.png": png(pictures.spectrum)} if len(report.scored.eigenvalues) else {}
+    return {**made, "graph.html": html}
 
 
 def drawn_part(report: GraphReport) -> Part:
@@ -109,3 +118,71 @@ def write_npz(path: Path, report: GraphReport) -> Path:
         "eigenvalues": torch.from_numpy(scored.eigenvalues),
     }
     return write_graph(path, report.graph, {"score": scored.values}, nodes)
+
+
+# -- the page --------------------------------------------------------------------------------------------
+
+
+def page(report: GraphReport, drawn: Part, places: npt.NDArray[np.float64]) -> str:
+    """The page as text: every node and edge of the part that is drawn, and the most critical edges as a table."""
+    graph = report.graph
+    edges = [
+        (str(rank), str(edge["source"]), str(edge["target"]), f"{edge['score']:.6g}")
+        for rank, edge in enumerate(report.most_critical(LISTED), start=1)
+    ]
+    return render(
+        "graph_report/page.html.j2",
+        heading=f"Which edges hold {report.name} together?",
+        report=report,
+        nodes=graph.num_nodes,
+        edges=graph.num_edges,
+        drawn=None if len(drawn.nodes) == graph.num_nodes else drawn.words,
+        critical=Table("Top edges", ("rank", "source", "target", "score"), edges, left=(1, 2)),
+        data=_data(report, drawn, places),
+        script=script("graph_report/graph.js"),
+    )
+
+
+def _data(report: GraphReport, drawn: Part, places: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """What the script draws."""
+    graph, edges, nodes = drawn.of(report.graph), torch.from_numpy(drawn.edges), torch.from_numpy(drawn.nodes)
+    named = report.graph.node_ids is not None or len(drawn.nodes) < report.graph.num_nodes
+    several = len(drawn.nodes) == report.graph.num_nodes
+    rank = ranks(graph) if several else np.ones(graph.num_nodes, dtype=np.int64)
+    low, high = graph.pairs.tolist()
+    return {
+        "shown": (report.part.rank or 0) if several else 0,
+        "listed": LISTED,
+        "components": list(_components(report, drawn)) if several else [_entry(0, report, drawn, report.own_gamma)],
+        "component": rank.tolist(),
+        "classes": None if report.classes is None else report.classes.cpu()[nodes].tolist(),
+        "kinds": None if report.class_names is None else [str(words) for words in report.class_names],
+        "names": [str(node) for node in graph.node_ids or ()] if named else None,
+        "x": places[:, 0].round(3).tolist(),
+        "y": (-places[:, 1]).round(3).tolist(),  # a screen counts downwards
+        "source": low,
+        "target": high,
+        "score": report.scored.values[edges].tolist(),
+        "keep": {name: prob[edges].numpy().round(4).tolist() for name, prob in report.keep.items()},
+    }
+
+
+def _components(report: GraphReport, drawn: Part) -> Iterator[dict[str, Any]]:
+    """Number, nodes, edges and γ of every component that has an edge; number 0 is all of them together."""
+    count = report.graph.components.count
+    if count > 1:
+        yield _entry(0, report, drawn, report.whole_gamma)
+    parts = (component(report.graph, number) for number in range(1, count + 1) if _has_edges(report, number))
+    for part in parts:
+        gamma = report.gamma
+        if gamma is None:
+            gamma = auto_gamma(report.scored.values[torch.from_numpy(part.edges)])
+        yield _entry(part.rank or 1, report, part, gamma)
+
+
+def _has_edges(report: GraphReport, number: int) -> bool:
+    return bool((report.graph.components.sizes > 1).sum() >= number)  # those of one node are the last
+
+
+def _entry(number: int, report: GraphReport, part: Part, gamma: float) -> dict[str, Any]:
+    return {"number": number, "nodes": len(part.nodes), "edges": len(part.edges), "gamma": gamma}

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tadropedge import __version__
-from tadropedge.lab.reports.words import shown
+from tadropedge.lab.reports.text import shown
 
 ROOT = Path(__file__).resolve().parents[3]
 MEASURED = ("tadropedge", "benchmarks")  # what decides a number; changed docs or results do not

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from tadropedge._support.atomic import make_folder
 from tadropedge.errors import TadropedgeError, cannot_write
-from tadropedge.lab.reports.words import FILTERS
+from tadropedge.lab.reports.text import FILTERS
 
 LAB = "tadropedge.lab"
 LOCK = ".tadropedge.lock"

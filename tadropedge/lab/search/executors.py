@@ -18,16 +18,11 @@ class Executor(Protocol):
     """What trains batches. What comes of a batch does not depend on where it is trained, or on what trains beside it.
 
     ``workers`` is how many batches train at once; ``is_here`` says that they train in this process, which can then be
-    told of every epoch.
+    told of every epoch. Only this process writes the results.
     """
 
-    @property
-    def workers(self) -> int:
-        """How many batches train at once."""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether batches train in this process."""
+    workers: int
+    is_here: bool
 
     def map(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
         """The outcomes of each batch as it ends, in any order, with its number."""
@@ -45,8 +40,7 @@ class Local:
 
     def map(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
         """One after the other: a batch begins when the one before was taken."""
-        for number, batch in enumerate(batches):
-            yield number, train(batch)
+        return ((number, train(batch)) for number, batch in enumerate(batches))
 
 
 @contextmanager

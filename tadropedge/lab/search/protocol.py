@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
-
-import numpy as np
-from scipy.special import stdtrit
 
 from tadropedge._support.checks import check_integer, check_number, check_seed
 from tadropedge._support.fingerprint import fingerprint
@@ -26,18 +24,18 @@ from tadropedge.lab.search.executors import Executor, Local
 from tadropedge.lab.search.run import run_missing, tell
 from tadropedge.lab.search.space import CONSISTENT, OF_DROPPING, Space, space_of, trial_of, word
 from tadropedge.lab.search.store import Store
+from tadropedge.lab.statistics import Replicate, decide, paired
 from tadropedge.lab.training.experiment import Experiment
 from tadropedge.lab.training.trial import Outcome, Trial
 
 LEAST = 2  # replicates that are done whatever the time limit: fewer make no interval
 LEAST_FOR_WIDTH = 5  # replicates before a width may stop: the spread of fewer is hardly known
-LEVEL = 0.05  # of all intervals together
 WAVES = 3  # batches per worker between two looks at the clock, so that few wait for the last one
 ON_GPU = 4  # replicates at once on a GPU, which trains hundreds of models as fast as a few
 RUNGS = (1 / 8, 1 / 3)  # shares of the epochs
 WORTH = 24  # epochs below which stopping early saves nothing
 
-Found = dict[str, list["Replicate"]]
+Found = dict[str, list[Replicate]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,21 +75,6 @@ class Search:
         return word(self.seed, replicate, number, "seed")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Replicate:
-    """What the search of one candidate chose on one split, and how it did there.
-
-    ``validation`` and ``test`` are the scores of the ``chosen`` trial, ``kept_share`` the expected share of edges that
-    it kept.
-    """
-
-    number: int
-    chosen: Trial
-    validation: float
-    test: float
-    kept_share: float = 1.0
-
-
 def nested(
     candidates: Sequence[Candidate],
     experiment: Experiment,
@@ -118,23 +101,20 @@ def nested(
     """
     everyone = {str(candidate): candidate for candidate in (*candidates, *yardsticks)}
     check(list(everyone.values()), experiment, search)
-    executor, clock = executor or Local(), _Clock(search)
-    names = [str(candidate) for candidate in candidates]
+    executor = executor or Local()
+    run = partial(run_missing, experiment, store=store, executor=executor, watch=watch)
     reference = _reference(candidates) if search.half_width is not None else ""
     tell(watch, "plan", len(everyone) * search.replicates * search.trials)
     found: Found = {name: [] for name in everyone}
-    for numbers in _rounds(search, executor, experiment, len(everyone)):
-        if clock.is_over(numbers[0]):
-            break
-        with clock:
-            outcomes = _searched(everyone, numbers, experiment, search, store, executor, watch)
+    for numbers in _rounds(search, executor, experiment, len(everyone), time.monotonic()):
+        outcomes = _searched(everyone, numbers, experiment, search, run)
         for number in numbers:  # one by one, so that the width stops at the same one however many were trained at once
             for name in everyone:
                 found[name].append(_replicate(number, _best(outcomes[name, number], number, experiment)))
             tell(watch, "replicate", found)
             if search.half_width is not None and number + 1 >= LEAST_FOR_WIDTH:
-                scores = {name: [one.test for one in found[name]] for name in names}
-                if widest(scores, reference, experiment.data.num_splits) <= search.half_width:
+                some = {str(candidate): found[str(candidate)] for candidate in candidates}
+                if widest(some, reference, experiment.data.num_splits) <= search.half_width:
                     return found
     return found
 
@@ -154,19 +134,15 @@ def fixed(
     """
     everyone = {str(candidate): candidate for candidate in candidates}
     check(list(everyone.values()), experiment, search)
-    executor, clock = executor or Local(), _Clock(search)
+    executor, begun = executor or Local(), time.monotonic()
+    run = partial(run_missing, experiment, store=store, executor=executor, watch=watch)
     tell(watch, "plan", len(everyone) * (search.replicates + search.trials))
-    with clock:
-        outcomes = _searched(everyone, [0], experiment, search, store, executor, watch)
+    outcomes = _searched(everyone, [0], experiment, search, run)
     chosen = {name: choose(outcomes[name, 0], experiment.training.keep).trial for name in everyone}
     found: Found = {name: [] for name in everyone}
-    for numbers in _rounds(search, executor, experiment, len(everyone)):
-        if clock.is_over(numbers[0]):
-            break
+    for numbers in _rounds(search, executor, experiment, len(everyone), begun):
         places = [(name, number) for number in numbers for name in everyone]
-        starts = [_start(chosen[name], name, number, search) for name, number in places]
-        with clock:
-            ended = run_missing(experiment, starts, store, executor, watch)
+        ended = run([_start(chosen[name], name, number, search) for name, number in places])
         for (name, number), outcome in zip(places, ended, strict=True):
             found[name].append(_replicate(number, outcome))
         tell(watch, "replicate", found)
@@ -187,8 +163,9 @@ def best_of(
     """
     check([candidate], experiment, search)
     tell(watch, "plan", search.trials)
-    outcomes = _searched({"": candidate}, [0], experiment, search, store, executor or Local(), watch)["", 0]
-    return max(_finite(outcomes), key=lambda outcome: outcome.test_score)
+    run = partial(run_missing, experiment, store=store, executor=executor, watch=watch)
+    outcomes = _searched({"": candidate}, [0], experiment, search, run)
+    return max(_finite(outcomes["", 0]), key=lambda outcome: outcome.test_score)
 
 
 # -- trials ----------------------------------------------------------------------------------------------
@@ -307,81 +284,56 @@ def _searched(
     numbers: Sequence[int],
     experiment: Experiment,
     search: Search,
-    store: Store | None,
-    executor: Executor,
-    watch: object | None,
+    run: Callable[[Sequence[Trial]], list[Outcome]],
 ) -> dict[tuple[str, int], list[Outcome]]:
     """All outcomes of the searches of these replicates, by candidate and number."""
 
-    def run(jobs: Mapping[tuple[str, int], Sequence[Trial]]) -> dict[tuple[str, int], list[Outcome]]:
-        ended = iter(run_missing(experiment, [one for job in jobs.values() for one in job], store, executor, watch))
+    def each(jobs: Mapping[tuple[str, int], Sequence[Trial]]) -> dict[tuple[str, int], list[Outcome]]:
+        ended = iter(run([one for job in jobs.values() for one in job]))
         return {place: [next(ended) for _ in job] for place, job in jobs.items()}
 
     places = [(name, number) for number in numbers for name in candidates]
-    found = run({place: trials_of(candidates[place[0]], experiment, search, place[1]) for place in places})
+    found = each({place: trials_of(candidates[place[0]], experiment, search, place[1]) for place in places})
     later = {}
     for name, number in places:
         if candidates[name].is_auto and not (best := _best(found[name, number], number, experiment)).failed:
             second = auto.second_half(candidates[name], experiment, search, best.trial)
             later[name, number] = _grouped(second, experiment)
-    for place, outcomes in run(later).items():
+    for place, outcomes in each(later).items():
         found[place] += outcomes
     return found
 
 
-def _rounds(search: Search, executor: Executor, experiment: Experiment, candidates: int) -> Iterator[range]:
-    """The numbers of the replicates that are trained before the next look at the clock."""
+def _rounds(
+    search: Search, executor: Executor, experiment: Experiment, candidates: int, begun: float
+) -> Iterator[range]:
+    """The numbers of the replicates that are trained before the next look at the clock, until the time is over.
+
+    It is over where another round would end too late, judged by the longest so far; the first one also warms up.
+    """
     size = 1
     if executor.workers > 1:
         size = math.ceil(WAVES * executor.workers / candidates)
     elif experiment.device != "cpu" and search.time_budget is None:
         size = ON_GPU
+    took: list[float] = []
     for first in range(0, search.replicates, size):
+        last = time.monotonic()
+        late = last - begun + max(took[1:] or took, default=0.0)
+        if search.time_budget is not None and first >= LEAST and late > search.time_budget:
+            return
         yield range(first, min(first + size, search.replicates))
-
-
-class _Clock:
-    """Says whether the time is over; ``with clock`` stands around the work of a round."""
-
-    def __init__(self, search: Search) -> None:
-        self.budget, self.begun, self.rounds = search.time_budget, time.monotonic(), list[float]()
-
-    def is_over(self, done: int) -> bool:
-        """Whether another round would end too late, judged by the longest so far; the first one also warms up."""
-        if self.budget is None or done < LEAST:
-            return False
-        return time.monotonic() - self.begun + max(self.rounds[1:] or self.rounds) > self.budget
-
-    def __enter__(self) -> None:
-        self.last = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        self.rounds.append(time.monotonic() - self.last)
+        took.append(time.monotonic() - last)
 
 
 # -- width -----------------------------------------------------------------------------------------------
 
 
-def widest(scores: Mapping[str, Sequence[float]], reference: str, num_splits: int | None = None) -> float:
-    """The largest half-width of the simultaneous 95 % t-intervals of paired differences to the reference.
-
-    Of data with a few splits of its own, replicates of one split are averaged first.
-
-    >>> round(widest({"original": [0.0, 0.0, 0.0], "cdf": [0.1, 0.2, 0.3]}, "original"), 4)  # 4.303 · 0.1 / √3
-    0.2484
-    """
-    widths = []
-    for name in scores:
-        if name == reference:
-            continue
-        differences = np.subtract(scores[name], scores[reference])
-        count = min(len(differences), num_splits or len(differences))
-        differences = np.array([differences[first::count].mean() for first in range(count)])
-        if count < 2:
-            return math.inf
-        quantile = stdtrit(count - 1, 1 - LEVEL / (len(scores) - 1) / 2)
-        widths.append(float(quantile * differences.std(ddof=1) / math.sqrt(count)))
-    return max(widths, default=0.0)
+def widest(found: Found, reference: str, num_splits: int | None = None) -> float:
+    """The largest half-width of the simultaneous intervals of paired differences to the reference."""
+    pairs = [(name, reference) for name in found if name != reference]
+    verdicts = decide(paired(found, num_splits), pairs)
+    return max(((one.high - one.low) / 2 for one in verdicts.values()), default=0.0)
 
 
 def _reference(candidates: Sequence[Candidate]) -> str:

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-from tadropedge._support.checks import check_number
 from tadropedge.errors import TadropedgeError
 from tadropedge.lab.registry import MEASURES, NETWORKS
 from tadropedge.lab.search.executors import Train, Trained
@@ -48,16 +47,14 @@ class Ray:
       it the Ray that this process has started is used, or one is started on this machine, which listens on the
       loopback address alone.
     * ``workers``: how many batches train at once on a Ray that is started here; by default one per processor.
-    * ``gpus``: the share of a GPU that a batch asks for; by default 1 where there are GPUs, else 0.
     """
 
     is_here = False
 
-    def __init__(self, address: str | None = None, *, workers: int | None = None, gpus: float | None = None) -> None:
+    def __init__(self, address: str | None = None, *, workers: int | None = None) -> None:
         if importlib.util.find_spec("ray") is None:
             raise TadropedgeError("engine 'ray' needs the package ray: pip install 'tadropedge[ray]'")
         self.address, self._asked = address, workers
-        self._gpus = None if gpus is None else check_number("gpus", gpus, 0, 1)
         self._sent: tuple[Train, Any] | None = None  # what was trained last, and where Ray holds it
 
     def __enter__(self) -> Ray:
@@ -72,11 +69,11 @@ class Ray:
         elif self.address is not None:
             raise TadropedgeError(f"this process is connected to Ray already: leave the address {self.address!r} out")
         there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        gpus = min(1.0, there.get("GPU", 0.0)) if self._gpus is None else self._gpus
-        self.workers = int(there.get("GPU", 0.0) / gpus if gpus else there.get("CPU", 0.0))
+        gpus = int(there.get("GPU", 0))  # of which each batch has one of its own, where there are any
+        self.workers = gpus or int(there.get("CPU", 0))
         if self.workers < 1:
-            raise TadropedgeError(f"the Ray cluster has no node for a batch of 1 CPU and {gpus:g} GPU: see ray status")
-        self._train = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=TRIES)(_train)
+            raise TadropedgeError("the Ray cluster has no processor for a batch: see ray status")
+        self._train = ray.remote(num_cpus=1, num_gpus=int(gpus > 0), max_retries=TRIES)(_train)
         return self
 
     def __exit__(

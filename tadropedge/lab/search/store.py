@@ -13,7 +13,7 @@ import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -151,13 +151,7 @@ def _said(error: sqlite3.Error) -> str:
         )
     if code == sqlite3.SQLITE_FULL:
         return "cannot be written: the disk is full; what was finished before is kept, and the same command goes on"
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return f"cannot be written ({error}): choose a folder that can be"
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR):
-        return (
-            f"cannot be locked or written ({error}): if it is on a network, choose a folder on a disk of this machine"
-        )
-    return f"cannot be used ({error})"
+    return f"cannot be written or locked ({error}): choose a folder that can be, on a disk of this machine"
 
 
 def _make(path: Path) -> None:
@@ -171,29 +165,13 @@ def _make(path: Path) -> None:
         temporary.unlink(missing_ok=True)  # of a process that had the same number and died
         with closing(sqlite3.connect(temporary)) as made:
             made.executescript(SCHEMA)
-        try:
+        with suppress(FileExistsError):  # another process was faster
             os.link(temporary, path)
-        except FileExistsError:
-            pass  # another process was faster
-        except OSError:  # a file system without links: if two begin at once, one of them finds half a file and says so
-            _copy(temporary, path)
         sync_folder(path.parent)
     except sqlite3.Error as error:
         raise TadropedgeError(f"'{path}' {_said(error)}") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _copy(source: Path, path: Path) -> None:
-    """Give a file a name that nothing else has, or leave nothing there."""
-    with path.open("xb") as copy:
-        try:
-            copy.write(source.read_bytes())
-            copy.flush()
-            os.fsync(copy.fileno())
-        except BaseException:
-            path.unlink()
-            raise
 
 
 def _check_ours(path: Path) -> None:

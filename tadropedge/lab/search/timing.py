@@ -176,37 +176,31 @@ def _peak_bytes(experiment: Experiment, trial: Trial) -> int:
     return int(torch.cuda.max_memory_allocated(experiment.device)) - before
 
 
-def _storages(values: Any) -> list[torch.UntypedStorage]:
-    """The memory of all dense tensors in a nest of containers."""
-    tensors = (value for value in tree_leaves(values) if isinstance(value, Tensor))
-    return [tensor.untyped_storage() for tensor in tensors if tensor.layout is torch.strided]
-
-
 class _Tensors(TorchDispatchMode):
     """Counts the bytes of the tensors that operations make, from when they are made until they are freed."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.now, self.peak = 0, 0
-        self._alive: dict[int, Any] = {}
+        self._alive: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
-        given = {id(storage) for storage in _storages((args, kwargs))}  # a view of what was there is not new
-        for storage in _storages(made):
-            if id(storage) not in given:
-                self._count(storage)
+        given = {id(storage) for storage in self._storages((args, kwargs))}  # a view of what was there is not new
+        for storage in self._storages(made):
+            if id(storage) not in given | self._alive:
+                self._alive.add(id(storage))
+                self.now += storage.nbytes()
+                self.peak = max(self.peak, self.now)
+                weakref.finalize(storage, self._freed, id(storage), storage.nbytes())
         return made
 
-    def _count(self, storage: torch.UntypedStorage) -> None:
-        key, size = id(storage), storage.nbytes()
-        if key in self._alive and self._alive[key]() is storage:
-            return
+    def _freed(self, key: int, size: int) -> None:
+        self._alive.discard(key)
+        self.now -= size
 
-        def freed(_: object) -> None:
-            self._alive.pop(key, None)
-            self.now -= size
-
-        self._alive[key] = weakref.ref(storage, freed)
-        self.now += size
-        self.peak = max(self.peak, self.now)
+    @staticmethod
+    def _storages(values: Any) -> list[torch.UntypedStorage]:
+        """The memory of all dense tensors in a nest of containers."""
+        tensors = (value for value in tree_leaves(values) if isinstance(value, Tensor))
+        return [tensor.untyped_storage() for tensor in tensors if tensor.layout is torch.strided]

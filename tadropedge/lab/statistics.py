@@ -14,7 +14,8 @@ chance of at least 1 − ``level`` *every* interval holds its true difference. W
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +35,22 @@ MARGIN = 0.01
 LEAST = 5  # fewer replicates decide nothing where all differences are equal, as they often are on small test sets
 ROUNDING = 1e-7  # scores are float32: what differs by less is equal
 MOST = 1_000_000  # replicates that anyone will ask for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replicate:
+    """One replicate of a candidate: what validation chose on its split, and how that did there.
+
+    ``chosen`` is a :class:`~tadropedge.lab.Trial`, in results its settings as plain values; ``kept_share`` the expected
+    share of edges that it kept, ``None`` where nobody knows it. ``test`` is NaN where every training of the search
+    failed.
+    """
+
+    number: int
+    chosen: Any
+    validation: float
+    test: float
+    kept_share: float | None = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,37 +147,40 @@ def needed(spread: float, width: float, level: float = LEVEL) -> int:
     >>> needed(0.02, width=0.01), needed(0.02, width=0.02)
     (64, 18)
     """
-    low, high = 1, 2
-    while high < MOST and 2 * quantile(high, level) * spread > width * math.sqrt(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if 2 * quantile(middle, level) * spread > width * math.sqrt(middle):
-            low = middle
-        else:
-            high = middle
-    return high
+    return 2 + bisect_left(
+        range(2, MOST), True, key=lambda count: 2 * quantile(count, level) * spread <= width * math.sqrt(count)
+    )
+
+
+def paired(played: Mapping[str, Iterable[Replicate]], num_splits: int | None = None) -> dict[str, list[float]]:
+    """The test scores of the replicates that all of these candidates have; those of one split are averaged.
+
+    >>> three = [Replicate(number=number, chosen=None, validation=0.0, test=number) for number in range(3)]
+    >>> paired({"a": three, "b": three[1:]}), paired({"a": three}, num_splits=2)
+    ({'a': [1, 2], 'b': [1, 2]}, {'a': [1.0, 1.0]})
+    """
+    tests = {name: {one.number: one.test for one in some} for name, some in played.items()}
+    common = sorted(set.intersection(*map(set, tests.values())))
+    if num_splits is None or len(common) <= num_splits:
+        return {name: [of[number] for number in common] for name, of in tests.items()}
+    groups = [[number for number in common if number % num_splits == split] for split in range(num_splits)]
+    return {name: [math.fsum(of[n] for n in group) / len(group) for group in groups] for name, of in tests.items()}
 
 
 def _verdict(gaps: Array, margin: float, level: float) -> Verdict:
     count = len(gaps)
     difference, low, high = (float(value) for value in interval(gaps, level))
     equal = count > 0 and float(np.ptp(gaps)) < ROUNDING
-    if count < 2 or (equal and count < LEAST):
-        return Verdict(
-            word="undecided",
-            difference=difference,
-            low=low,
-            high=high,
-            replicates=count,
-            needed=LEAST if equal else None,
-        )
     word: Word = "undecided"
-    if low > ROUNDING:
+    more = None
+    if count < 2 or (equal and count < LEAST):
+        more = LEAST if equal else None
+    elif low > ROUNDING:
         word = "better"
     elif high < -ROUNDING:
         word = "worse"
     elif -margin < low and high < margin:
         word = "same"
-    more = needed(float(gaps.std(ddof=1)), margin, level) if word == "undecided" and margin > 0 else None
+    elif margin > 0:
+        more = needed(float(gaps.std(ddof=1)), margin, level)
     return Verdict(word=word, difference=difference, low=low, high=high, replicates=count, needed=more)
