@@ -28,6 +28,7 @@ SLICE = 8  # and solved together on a CPU: more of them would not fit into its c
 AT_ONCE = 500_000  # edges whose signs are in memory
 NEAR = 8_192  # edges whose differences are in a cache
 MOST_STEPS = 1_000  # of conjugate gradients
+SOLVED = 0.0125  # error of the solves of a sketch, in energy, as a share of the error that was asked for
 WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
 SUM_TOLERANCE = 1e-6
 TOO_WIDE = "its edge weights span too many orders of magnitude: scale or clip them"
@@ -89,7 +90,9 @@ def _factorised(block: Block) -> Solve:
     return solve
 
 
-def component_solver(L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8) -> Solve:
+def component_solver(
+    L: sp.csr_matrix, device: torch.device | str = "cpu", tolerance: float = 1e-8, *, energy: bool = False
+) -> Solve:
     """The map b ↦ L⁺ b of one component: one factorisation when it stays sparse, else conjugate gradients.
 
     Twins are merged first: L⁺ b = S (Sᵀ L S)⁺ Sᵀ b + (b − S Sᵀ b) / λ, with λ the eigenvalue of their differences.
@@ -98,7 +101,7 @@ def component_solver(L: sp.csr_matrix, device: torch.device | str = "cpu", toler
     if Survey.of(system.L).separator <= NARROW:
         solve = grounded_inverse(system.L, system.null)
     else:
-        solve = conjugate_gradients(system.L, system.null, device, tolerance)
+        solve = conjugate_gradients(system.L, system.null, device, tolerance, energy=energy)
     twins, spread = system.twins, system.twins.spread()
     share = np.where(twins.copies > 1, 1 / np.maximum(twins.values, TINY), 0.0)[twins.group]
 
@@ -117,13 +120,19 @@ def conjugate_gradients(
     null: Floats,
     device: torch.device | str = "cpu",
     tolerance: float = 1e-8,
+    *,
+    energy: bool = False,
     most_steps: int = MOST_STEPS,
 ) -> Solve:
     """The map b ↦ L⁺ b of one component with the unit null vector ``null [n]``, for ``b [n]`` or ``[n, k]``.
 
-    Conjugate gradients with a multigrid cycle as preconditioner, the one that finds eigenvectors of large graphs; all
-    columns share each product with L. The cycle is in float32, so the direction is corrected as for a preconditioner
-    that changes (Polak and Ribière).
+    Conjugate gradients with a multigrid cycle M ≈ L⁺ as preconditioner, the one that finds eigenvectors of large
+    graphs; all columns share each product with L. The cycle is in float32, so the direction is corrected as for a
+    preconditioner that changes (Polak and Ribière).
+
+    They stop at a residual r of at most ``tolerance`` · ‖b‖; with ``energy`` when the error e of the solution x has
+    √(eᵀ L e / xᵀ L x) of about ``tolerance``: of that, √(rᵀ M r / bᵀ M b) is an estimate, which may be a few times too
+    small where cycles see the slowest modes badly.
     """
     matrix, precondition = SparseMatrix.of(L, device), Multigrid(L, null, device)
     zero = torch.from_numpy(null).to(device)[:, None]
@@ -131,20 +140,23 @@ def conjugate_gradients(
     def solve_block(b: Floats) -> Floats:
         r = torch.from_numpy(b).to(device)
         r = r - zero * (zero.T @ r)
-        x, target = torch.zeros_like(r), tolerance * torch.linalg.vector_norm(r, dim=0)
+        x = torch.zeros_like(r)
         p = z = precondition(r)
         rho = (r * z).sum(dim=0)
+        target = tolerance**2 * (rho if energy else (r * r).sum(dim=0))
         for _ in range(most_steps):
             image = matrix @ p
             alpha = rho / (p * image).sum(dim=0).clamp(min=TINY)
             x.addcmul_(alpha, p)
             before, r = r, torch.addcmul(r, alpha, image, value=-1)
-            if bool((torch.linalg.vector_norm(r, dim=0) <= target).all()):
+            if not energy and bool(((r * r).sum(dim=0) <= target).all()):
                 break
             z = precondition(r)
             turned = ((r - before) * z).sum(dim=0)
             p = torch.addcmul(z, turned / rho.clamp(min=TINY), p)
             rho = (r * z).sum(dim=0)
+            if energy and bool((rho <= target).all()):
+                break
         else:
             raise ConvergenceError(
                 f"conjugate gradients did not reach a relative residual of {tolerance:g} in {most_steps} steps "
@@ -234,7 +246,8 @@ def sketch(
     root, ends = np.sqrt(block.weight), np.stack((block.low, block.high), axis=1).ravel()
     starts = np.arange(0, 2 * edges + 1, 2)  # W^½ D [M, n] has two entries in each row
     incidence = sp.csr_matrix((np.stack((root, -root), axis=1).ravel(), ends, starts), shape=(edges, block.size))
-    solve = component_solver(block.sparse_laplacian("combinatorial"), device)
+    # Σ_m w_m (error of a difference)² is the energy of the error of a solution: it adds this to what the signs leave.
+    solve = component_solver(block.sparse_laplacian("combinatorial"), device, SOLVED * error, energy=True)
     random = np.random.default_rng(seed)
     parts = [slice(first, first + AT_ONCE) for first in range(0, edges, AT_ONCE)]
     total = np.zeros(edges)
