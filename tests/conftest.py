@@ -42,12 +42,12 @@ def data_folder():
 @pytest.fixture(scope="session")
 def citation(data_folder):
     """A function from ``"cora"``, ``"citeseer"`` or ``"pubmed"`` to its graph, read once."""
-    from tadropedge._old.data.planetoid import citation_graph  # until the laboratory reads it
-    from tadropedge.graph import Graph
+    from tadropedge.lab import load
 
     def read(name):
-        graph = citation_graph(name, data_folder)
-        return Graph.from_edge_index(graph.pairs, graph.num_nodes)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TADROPEDGE_DATA", str(data_folder))
+            return load(name).graph
 
     return cache(read)
 

@@ -1,4 +1,4 @@
-"""The graph and its constructors, beside the old house."""
+"""The graph and its constructors."""
 
 import networkx as nx
 import numpy as np
@@ -10,23 +10,31 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from tadropedge import Graph, TadropedgeError, graph
-from tadropedge._old.graph import Graph as OldGraph
 from tadropedge.testing.graphs import ZOO
 
 ARCS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40)
 
 
 @given(ARCS, st.data())
-def test_the_graph_of_the_old_house(arcs, data):
+def test_a_graph_is_the_set_of_its_edges(arcs, data):
+    """Pairs in order, listed once; the weight of an edge is the mean of its arcs; components as NetworkX has them."""
     edge_index = torch.tensor(arcs, dtype=torch.int64).reshape(-1, 2).T
     weight = data.draw(st.none() | st.lists(st.floats(0.1, 9), min_size=len(arcs), max_size=len(arcs)))
-    ours, theirs = (kind.from_edge_index(edge_index, 10, weight) for kind in (Graph, OldGraph))
-    assert torch.equal(ours.pairs, theirs.pairs)
-    assert torch.equal(ours.arc_pair, theirs.arc_pair)
-    assert (ours.weight is None) == (theirs.weight is None)
-    assert ours.weight is None or torch.equal(ours.weight, theirs.weight)
-    assert torch.equal(ours.components.labels, theirs.components.labels)
-    assert (ours.adjacency() != theirs.adjacency()).nnz == 0
+    found = Graph.from_edge_index(edge_index, 10, weight)
+    listed = [tuple(sorted(arc)) for arc in arcs]
+    pairs = sorted({pair for pair in listed if pair[0] < pair[1]})
+    assert [*map(tuple, found.pairs.T.tolist())] == pairs
+    assert found.arc_pair.tolist() == [pairs.index(pair) if pair in pairs else -1 for pair in listed]
+    if not weight or not pairs:
+        assert found.weight is None
+    else:
+        means = [np.mean([w for w, other in zip(weight, listed, strict=True) if other == pair]) for pair in pairs]
+        assert found.weight.tolist() == pytest.approx(means)
+    known = nx.Graph(pairs)
+    known.add_nodes_from(range(10))
+    parts = sorted(map(sorted, nx.connected_components(known)))
+    labels = found.components.labels
+    assert [(labels == label).nonzero()[:, 0].tolist() for label in range(found.components.count)] == parts
 
 
 @given(ARCS)

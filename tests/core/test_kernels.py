@@ -15,10 +15,9 @@ import pytest
 import torch
 
 import tadropedge
-from tadropedge._old.sampling import key, toss
 from tadropedge.operators.kernels import runs_kernels
 from tadropedge.operators.product import sparse_product
-from tadropedge.sampling.coins import GOLDEN, MASK, mix, numbered_keys, pair_keys, signed
+from tadropedge.sampling.coins import GOLDEN, MASK, draw_key, limits, mix, numbered_keys, pair_keys, signed
 from tadropedge.testing.graphs import complete, path
 
 SEEDS = [0, 1, -2, 2**62]
@@ -35,8 +34,8 @@ def check_coins(device, edges):
     shapes = [(every[2], prob[0, 0]), (every[:1], prob[0]), (every, prob[0, 0]), (every, prob[0, :1]), (every, prob)]
     for words, numbered in ((numbered_keys(edges, torch.device("cpu")), True), (random_keys(edges), False)):
         for (seeds, chances), (epoch, stream) in product(shapes, ((7, 0), (-1, 1_000_000))):
-            multiplier, offset = (part[..., None] for part in key_parts(seeds, epoch, stream))
-            expected = toss(words, multiplier, offset, chances)
+            multiplier, offset = draw_key(seeds, epoch, stream, seeds.device)
+            expected = (words * multiplier + offset) >> 11 < limits(chances)
             for keys in [words.to(device)] + [None] * numbered:
                 at = seeds.to(device), torch.tensor(epoch, device=device), chances.to(device), stream
                 assert torch.equal(coins(keys, *at).cpu(), expected)
@@ -49,7 +48,7 @@ def random_keys(edges):
 
 
 def key_parts(seeds, epoch, stream):
-    found = torch.tensor([key(seed, epoch, stream) for seed in seeds.reshape(-1).tolist()])
+    found = torch.tensor([draw_key(seed, epoch, stream, seeds.device) for seed in seeds.reshape(-1).tolist()])
     return found[:, 0].view(seeds.shape), found[:, 1].view(seeds.shape)
 
 

@@ -9,14 +9,12 @@ import torch
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_dense_adj
 
-import tadropedge._old.graph
-import tadropedge._old.shift
 from tadropedge import Graph, TadropedgeError, sample_edges, shift_operator
 from tadropedge.operators.pattern import Csr
 from tadropedge.operators.product import multiply, sparse_product
 from tadropedge.operators.shift import NORMALIZATIONS
 from tadropedge.testing.graphs import ZOO, clusters, grid, path
-from tadropedge.testing.normalizations import NormalizationContract, masks, soft_values
+from tadropedge.testing.normalizations import NormalizationContract, masks
 
 F64 = torch.float64
 KARATE = ZOO["karate"]
@@ -86,24 +84,7 @@ def test_every_normalisation_has_its_contract():
     assert {contract.name for contract in Printed.__subclasses__()} == set(NORMALIZATIONS)
 
 
-# -- the same as ever, and as elsewhere -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("normalization", NORMALIZATIONS)
-def test_values_and_products_are_those_of_the_old_house_to_the_bit(normalization):
-    x = torch.randn(40, 16, generator=torch.Generator().manual_seed(0))
-    for graph in ZOO.values():
-        before = tadropedge._old.graph.Graph.from_edge_index(graph.pairs, graph.num_nodes, graph.weight)
-        prob = soft_values(graph.num_edges).clamp_max(1)
-        for keep in (None, masks(graph), masks(graph)[0], soft_values(2, graph.num_edges)):
-            for given in ({}, {"dtype": F64}, {"unbiased": prob}):
-                given = {"normalization": normalization, **given}
-                new = shift_operator(graph, keep, **given)
-                old = tadropedge._old.shift.shift_operator(before, keep, **given)
-                same = torch.allclose if normalization == "spectral" else torch.equal
-                assert same(new.values, old.values)
-                assert new.symmetric == old.symmetric
-                assert same(new @ x[: graph.num_nodes], old @ x[: graph.num_nodes])
+# -- the same as elsewhere -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -1,4 +1,4 @@
-"""Rules against their formulas and the old house."""
+"""Rules against their formulas."""
 
 import pytest
 import torch
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tadropedge import RULES as NAMES
 from tadropedge import EqualScoresWarning, TadropedgeError, auto_gamma, keep_probabilities
-from tadropedge._old.strategies import keep_probabilities as old
 from tadropedge.testing.rules import RATIO, SCORES, RuleContract
 
 GAMMA = 0.3
@@ -90,16 +89,20 @@ def test_every_rule_has_its_contract():
 
 
 @given(LISTS, st.floats(0, 1), st.floats(1e-9, 1e3), st.booleans())
-@pytest.mark.filterwarnings("ignore::tadropedge.EqualScoresWarning")
-def test_the_probabilities_of_the_old_house(scores, p, gamma, inverse):
-    scores = torch.tensor(scores, dtype=torch.float64)
-    for rule in ("cutoff", "division", "cdf"):
+def test_the_formulas_of_the_paper_for_any_scores(scores, p, gamma, inverse):
+    """p + (1 − p) P_m, where P_m is its cutoff, division or CDF; ties share the larger place of a CDF."""
+    raised = {
+        "cutoff": [score >= gamma for score in scores],
+        "division": [1 - gamma / (gamma + score) for score in scores],
+        "cdf": [sum(other <= score for other in scores) / len(scores) for score in scores],
+    }
+    if inverse:
+        raised = {rule: [1 - share for share in shares] for rule, shares in raised.items()}
+        raised["cutoff"] = [score <= gamma for score in scores]
+    for rule, shares in raised.items():
         settings = {} if rule == "cdf" else {"gamma": gamma}
-        ours = keep_probabilities(scores, rule=rule, keep_prob=p, inverse=inverse, **settings)
-        assert torch.equal(ours, old(scores, strategy=rule, keep_prob=p, inverse=inverse, gamma=gamma))
-    ours = keep_probabilities(scores, rule="proportional", keep_ratio=p, inverse=inverse)
-    assert torch.equal(ours, old(scores, strategy="proportional", keep_ratio=p, inverse=inverse))
-    assert auto_gamma(scores) > 0 or float(scores.max()) == 0 or float(scores.min()) == 0
+        found = keep_probabilities(scores, rule=rule, keep_prob=p, inverse=inverse, **settings)
+        assert found.tolist() == pytest.approx([p + (1 - p) * share for share in shares], abs=1e-12)
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=30, unique=True), st.floats(0, 1))

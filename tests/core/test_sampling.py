@@ -1,4 +1,4 @@
-"""The coins, and the masks that options draw from them, against exact integers, statistics and the old house."""
+"""The coins, and the masks that options draw from them, against exact integers and statistics."""
 
 from fractions import Fraction
 
@@ -13,7 +13,6 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from tadropedge import Dropping, Graph, TadropedgeError, sample_edges
-from tadropedge._old import sampling as old
 from tadropedge.sampling.coins import FOREST, draw_key, mix, mix_tensor, pair_keys, sample, signed, uniform
 from tadropedge.sampling.forest import boruvka, kruskal
 from tadropedge.testing.graphs import ZOO, join, union
@@ -66,15 +65,29 @@ def test_literal_bits_never_change():
     assert "".join("01"[bit] for bit in mask.tolist()) == "1110001010111001"
 
 
-@pytest.mark.parametrize("size", [1, 3000, 2**20 + 5])
-def test_the_bits_of_the_old_house(size):
-    prob = torch.rand(size, generator=torch.Generator().manual_seed(size), dtype=torch.float64)
-    assert torch.equal(sample_edges(prob, 7, 3), old.sample_edges(prob, 7, 3))
-    pairs = torch.randint(0, 10**6, (2, size), generator=torch.Generator().manual_seed(1))
-    assert torch.equal(sample_edges(prob, 7, 3, pairs=pairs), old.sample_edges(prob, 7, 3, pairs=pairs))
-    many = sample_edges(prob, range(3), 3)
-    assert torch.equal(many, old.sample_edges(prob, range(3), 3))
-    assert torch.equal(sample_edges(prob, 7, 3, exact=True), old.sample_edges(prob, 7, 3, exact=True))
+def test_literal_bits_of_pairs_of_seeds_and_of_an_exact_number():
+    prob, pairs = torch.linspace(0, 1, 16, dtype=torch.float64), torch.arange(32).view(2, 16) * 10**5
+    found = [
+        sample_edges(prob, 7, 3, pairs=pairs),
+        sample_edges(prob, 7, 3, exact=True),
+        *sample_edges(prob, range(3), 3),
+        sample_edges(prob, 2**63 - 1, 10**6),
+    ]
+    assert ["".join("01"[bit] for bit in mask.tolist()) for mask in found] == [
+        "0000110111101111",
+        "0010010000111111",
+        *("0000101110111001", "0010000111111011", "0000011100011111"),
+        "0001000111111101",
+    ]
+
+
+def test_lists_too_long_to_be_looked_at_at_once_have_the_bits_of_short_ones():
+    prob = torch.rand(2**20 + 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    kept = sample_edges(prob, 7, 3)
+    assert torch.equal(kept[:3000], sample_edges(prob[:3000], 7, 3))
+    pairs = torch.randint(0, 10**6, (2, len(prob)), generator=torch.Generator().manual_seed(1))
+    kept = sample_edges(prob, 7, 3, pairs=pairs)
+    assert torch.equal(kept[-3000:], sample_edges(prob[-3000:], 7, 3, pairs=pairs[:, -3000:].flip(0)))
 
 
 @given(st.lists(st.integers(0, MASK), min_size=1, max_size=9), st.integers(0, 2**40), st.integers(0, 2**33))

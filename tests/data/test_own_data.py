@@ -11,10 +11,6 @@ from torch_geometric.data import Batch, Data, HeteroData
 from torch_geometric.datasets import FakeDataset, KarateClub
 
 from tadropedge import Graph, TadropedgeError
-from tadropedge._old.data.conditions import hidden_nodes
-from tadropedge._old.data.conditions import random_pairs as old_random_pairs
-from tadropedge._old.data.splits import random_split as old_random_split
-from tadropedge._old.data.splits import shuffled_split as old_shuffled_split
 from tadropedge.files import write_graph
 from tadropedge.lab.data.corrupt import add_random_edges, corrupt, hide_rows, random_pairs
 from tadropedge.lab.data.dataset import Dataset
@@ -49,13 +45,12 @@ def masks(nodes=60, splits=None):
 
 def test_recorded_splits_are_what_they_were():
     labels = torch.tensor([(7 * node) % 11 % 4 for node in range(600)])
-    for new, old in (
-        (shuffled_split(labels, (200, 100, 300), seed=3), old_shuffled_split(labels, (200, 100, 300), seed=3)),
-        (random_split(labels, 20, 100, 200, seed=3), old_random_split(labels, 20, 100, 200, seed=3)),
+    for split, content in (
+        (shuffled_split(labels, (200, 100, 300), seed=3), "a72b1727b53c53cd"),
+        (random_split(labels, 20, 100, 200, seed=3), "875b20acd6a53c09"),
     ):
-        assert parts(new) == parts(old)
-    drawn = b"".join(part.numpy().tobytes() for _, part in shuffled_split(labels, (200, 100, 300), seed=3).parts())
-    assert hashlib.sha256(drawn).hexdigest()[:16] == "a72b1727b53c53cd"
+        drawn = b"".join(part.numpy().tobytes() for _, part in split.parts())
+        assert hashlib.sha256(drawn).hexdigest()[:16] == content
 
 
 def test_splits_of_a_number_never_change():
@@ -337,9 +332,8 @@ def test_files_are_found_in_the_folder_of_all_data(tmp_path, monkeypatch):
 
 def test_the_pairs_and_nodes_that_a_seed_draws_never_change():
     assert random_pairs(KARATE.graph, 6, 0).tolist() == [[9, 21, 17, 0, 10, 1], [28, 27, 22, 9, 13, 29]]
-    assert random_pairs(KARATE.graph, 40, 7).tolist() == old_random_pairs(KARATE.graph, 40, 7).tolist()
     hidden = (hide_rows(torch.ones(34, 1), 0.5, 3)[:, 0] == 0).nonzero()[:, 0]
-    assert hidden.tolist() == sorted(hidden_nodes(34, 0.5, 3).tolist())
+    assert hidden.tolist() == [1, 4, 5, 6, 7, 8, 9, 15, 17, 19, 20, 22, 26, 28, 30, 31, 33]
 
 
 def test_edges_are_added_where_there_were_none():

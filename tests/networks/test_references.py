@@ -253,6 +253,21 @@ def test_restarting_layers_of_pyg():
 
 # -- starts, shapes, refusals --------------------------------------------------------------------------------------
 
+# The first number and the last one of a network of three layers, of the seed 5, its zeros aside.
+STARTS = {
+    "gcn": (0.233523, 0.107688), "jknet": (0.233523, 0.109567), "incepgcn": (0.233523, 0.109567),
+    "resgcn": (0.233523, 0.107688), "sage": (0.233523, -0.526536), "mlp": (0.233523, 0.107688),
+    "gcnii": (0.417739, -0.081941), "appnp": (0.417739, -0.227144), "gat": (0.417739, 0.425371),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_starts_never_change(name):
+    kind = NETWORKS[name]
+    network = kind(Sizes(num_features=F, num_classes=C, layers=3, hidden=H), [kind.completed(name, {})], Start([5]))
+    drawn = [value.detach() for value in network.parameters() if value.any()]
+    assert (float(drawn[0].flatten()[0]), float(drawn[-1].flatten()[-1])) == pytest.approx(STARTS[name], abs=1e-6)
+
 
 @pytest.mark.parametrize("name", ["gcn", "jknet", "incepgcn", "sage"])
 def test_backbones_start_uniform_in_one_over_the_root_of_the_outputs(name):

@@ -352,44 +352,6 @@ def test_a_recorded_epoch_does_what_an_epoch_does(name):
     assert all(same(one, other) for one, other in zip(recorded, plain, strict=True))
 
 
-# -- the old package ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("network", "name"),
-    [
-        *((network, "original") for network in ("gcn", "mlp")),
-        *((network, "dropedge") for network in ("gcn", "jknet", "incepgcn", "resgcn", "gcnii", "appnp", "gat", "sage")),
-        *((network, "degree-cdf:unbiased") for network in ("gcn", "gat")),
-        *((network, "degree-cdf:expected") for network in ("gcn", "sage")),
-    ],
-)
-def test_the_old_package_fed_the_same_masks_has_the_same_curves(network, name, monkeypatch):
-    from tadropedge._old.data.synthetic import load_karate
-    from tadropedge._old.training.config import Architecture
-    from tadropedge._old.training.config import Trial as OldTrial
-    from tadropedge._old.training.edges import EdgeCoins
-    from tadropedge._old.training.laboratory import Laboratory
-
-    share = {} if name == "original" else {"keep_ratio": 0.7}
-    dropping = Dropping.parse(name, **share)
-    plan, old = dropping.plan(KARATE.graph), load_karate()
-    assert torch.equal(old.graph.pairs, KARATE.graph.pairs)
-    if name != "original":
-        monkeypatch.setattr(EdgeCoins, "keep", lambda self, epoch, layer=0: plan.sample(6, int(epoch))[None])
-    told = {"layers": 4, "epochs": 8}
-    laboratory = Laboratory(old, Architecture(network, 4, 8), epochs=8)
-    rates = {"learning_rate": 0.02, "dropout": 0.0}
-    [expected] = laboratory.train([OldTrial.of(name, seed=6, **rates, **share)])
-    split = old.split
-    given = replace(KARATE, splits=load("karate", split="full").splits)
-    given = replace(given, splits=type(given.splits)((type(KARATE.split(0))(split.train, split.val, split.test),)))
-    one = Trial(candidate=Candidate(dropping=dropping), seed=6, **rates)
-    [outcome] = fit(Batch(experiment(given, network, **told), [one]))
-    for curve, theirs in zip(CURVES, ("train_loss", "val_loss", "val_accuracy", "test_accuracy"), strict=True):
-        assert np.allclose(outcome.curves[curve], getattr(expected, theirs), atol=2e-4), curve
-
-
 # -- your own module ----------------------------------------------------------------------------------------
 
 
