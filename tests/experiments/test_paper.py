@@ -3,6 +3,8 @@
 import json
 import math
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import torch
 import experiments.paper.__main__
 import tadropedge as tde
 from experiments.claims import Claim, tally
-from experiments.frame import ITEMS, Item, Run, again, main, read_rows, run_item, write_rows
+from experiments.frame import ITEMS, Item, Run, again, read_rows, run_item, write_rows
 from experiments.pages import write_pages
 from experiments.paper import clusters, edge_errors, fixed, proposition1, table2, variance
 from experiments.paper.citation import TWIN
@@ -110,16 +112,21 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
         assert again(counted(calls), "quick", run, 1.0) == (3, 0.0)
 
 
-def test_the_command_writes_pages_and_a_row_for_each_claim(tmp_path, data, monkeypatch):
-    monkeypatch.setitem(ITEMS, "fig1", tiny("fig1"))
-    main(WORDS, ["fig1", "--out", str(tmp_path)])
+def test_the_command_repeats_an_item_of_the_quick_preset(tmp_path):
+    def reproduce(*words):
+        command = [sys.executable, "-m", "experiments.paper", "fig1", "--out", tmp_path, *words]
+        done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert reproduce("--preset", "quick").startswith("fig1: 20 rows")
     verdicts = pd.read_csv(tmp_path / "verdicts.csv")
     assert verdicts["name"].tolist() == ["gap", "uniform", "scores"]
     assert (tmp_path / "figures" / "fig1.png").exists()
     assert "<script" not in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "run.json").read_text())["fig1"]["preset"] == "quick"
     before = (tmp_path / "README.md").read_bytes()
-    main(WORDS, ["fig1", "--out", str(tmp_path), "--judge"])
+    assert reproduce("--judge") == ""
     assert (tmp_path / "README.md").read_bytes() == before
 
 
