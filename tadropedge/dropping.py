@@ -25,7 +25,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge._support.checks import check_length, check_number, check_probability, check_settings, settings_of
+from tadropedge._support.checks import (
+    check_flag,
+    check_kind,
+    check_length,
+    check_number,
+    check_probability,
+    check_settings,
+    settings_of,
+)
 from tadropedge.errors import TadropedgeError, TooSmallError, lookup, show
 from tadropedge.graph import Graph
 from tadropedge.options import EXCLUSIVE
@@ -73,6 +81,8 @@ class Dropping:
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        check_flag("inverse", self.inverse)
+        check_kind("settings", self.settings, Mapping)
         lookup("use", self.use, dict.fromkeys(USES))
         object.__setattr__(self, "options", _ordered(self.options))
         for (one, other), why in EXCLUSIVE.items():

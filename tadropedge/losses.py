@@ -29,9 +29,10 @@ def consistency_loss(logits: Tensor, *, temperature: float = 0.5, balance: float
     """
     if check_tensor("logits", logits).dim() < 3:
         raise TadropedgeError(f"logits must have shape [S, N, C], got {list(logits.shape)}", argument="logits")
-    if not check_number("temperature", temperature, 0) > 0:
+    temperature = check_number("temperature", temperature, 0)
+    if temperature == 0:
         raise TadropedgeError("temperature must be above 0, got 0", argument="temperature")
-    check_number("balance", balance, 0)
+    balance = check_number("balance", balance, 0)
     views = logits.softmax(dim=-1)
     mean = views.mean(dim=-3)
     target = (mean.detach().log() / temperature).softmax(dim=-1)

@@ -22,6 +22,7 @@ from torch import Tensor
 from tadropedge._support.checks import (
     ask,
     check_device,
+    check_flag,
     check_number,
     check_numbers,
     check_probability,
@@ -197,7 +198,7 @@ def check_rule(
     """The name of a rule and its budget, after a look at both, at its settings and at whether it has an inverse."""
     function = _function(rule)
     name = rule if isinstance(rule, str) else getattr(rule, "__name__", type(rule).__name__)
-    if inverse and name in NO_INVERSE:
+    if check_flag("inverse", inverse) and name in NO_INVERSE:
         raise TadropedgeError(f"the rule {name!r} {NO_INVERSE[name]} and has no inverse", argument="inverse")
     takes = {each: value for each, value in settings_of(function).items() if each != "keep_ratio"}
     check_settings(f"the rule {name!r}", takes, settings or ())

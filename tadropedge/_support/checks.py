@@ -13,13 +13,15 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError, show
+
+T = TypeVar("T")
 
 LARGEST = 2**63 - 1  # of a whole number, which arrays hold in 64 bits
 
@@ -193,12 +195,42 @@ def check_number(name: str, value: object, least: float = -math.inf, most: float
     """
     single = isinstance(value, Tensor | np.generic) and value.ndim == 0
     plain: Any = value.item() if single else value  # type: ignore[attr-defined]
-    number = None if isinstance(plain, bool) or not isinstance(plain, numbers.Real) else float(plain)
+    try:
+        number = None if isinstance(plain, bool) or not isinstance(plain, numbers.Real) else float(plain)
+    except OverflowError:  # a whole number beyond all floats
+        number = None
     if number is None or not least <= number <= most or not abs(number) < math.inf:
         limits = f" from {least:g} to {most:g}" if most < math.inf else f" of at least {least:g}"
         wanted = "a finite number" if least == -math.inf else f"a number{limits}"
         raise TadropedgeError(f"{name} must be {wanted}, got {show(value, typed=False)}", argument=name)
     return number
+
+
+# -- of one kind -----------------------------------------------------------------------------------------
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return ``value`` as a ``bool`` if it is one of Python or NumPy; 0, 1 and texts are none.
+
+    >>> check_flag("inverse", "no")
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: inverse must be True or False, got 'no'
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TadropedgeError(f"{name} must be True or False, got {show(value, typed=False)}", argument=name)
+    return bool(value)
+
+
+def check_kind(name: str, value: object, kind: type[T]) -> T:
+    """Return ``value`` if it is an instance of ``kind``.
+
+    >>> check_kind("settings", [1], dict)
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: settings must be of the kind dict, got list [1]
+    """
+    if not isinstance(value, kind):
+        raise TadropedgeError(f"{name} must be of the kind {kind.__name__}, got {show(value)}", argument=name)
+    return value
 
 
 # -- paths and functions ---------------------------------------------------------------------------------

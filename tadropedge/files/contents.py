@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tadropedge._support.checks import check_integer
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 
@@ -61,6 +62,8 @@ class FileContents:
     def to_graph(self, num_nodes: int | None = None) -> Graph:
         """The graph; with ``num_nodes`` integer ids are the numbers of the nodes, 0 to ``num_nodes − 1``."""
         arcs, ids = self.arcs, self.node_ids
+        if num_nodes is not None:
+            num_nodes = check_integer("num_nodes", num_nodes, least=0)
         if num_nodes is not None and ids is not None:
             wrong = next((each for each in ids if not (isinstance(each, int) and 0 <= each < num_nodes)), None)
             if wrong is not None:

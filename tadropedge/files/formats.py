@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tadropedge._support.checks import check_path
+from tadropedge._support.checks import check_flag, check_kind, check_path
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import edge_list, npz, others, saved
 from tadropedge.files.contents import FileContents, ReadOptions
@@ -78,8 +78,9 @@ def read_file(
     >>> contents.read
     "2 edges from columns 'from' and 'to', weights from 'length'; header read; left out: 'id'"
     """
-    path = check_path("path", path)
-    options = ReadOptions(header=header, columns=columns or {}, column=column, weighted=weighted, nodes=nodes)
+    path, columns = check_path("path", path), check_kind("columns", {} if columns is None else columns, Mapping)
+    weighted, nodes = check_flag("weighted", weighted), check_flag("nodes", nodes)
+    options = ReadOptions(header=header, columns=columns, column=column, weighted=weighted, nodes=nodes)
     found = _format_of(path)
     for role in options.columns:
         lookup("column", role, dict.fromkeys(found.columns or ("(none)",)))

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from tadropedge._support.atomic import atomic
-from tadropedge._support.checks import check_length, check_path
+from tadropedge._support.checks import check_kind, check_length, check_path
 from tadropedge._support.memory import within_memory
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files.contents import PARTS
 from tadropedge.files.npz import CSR_PARTS
-from tadropedge.graph import Graph
+from tadropedge.graph import Graph, check_graph
 
 LINES = 100_000  # written at a time
 TAKEN = ("source", "target", "weight", "edge_index", "edge_weight", "num_nodes", "node_ids")
@@ -47,7 +47,9 @@ def write_graph(path: str | Path, graph: Graph, values: Values | None = None, no
     0,1,1.0,0.5
     1,2,1.0,1.0
     """
-    path, values, nodes = check_path("path", path), dict(values or {}), dict(nodes or {})
+    given = {"values": values, "nodes": nodes}
+    path, graph = check_path("path", path), check_graph(graph, edges=False)
+    values, nodes = ({} if each is None else dict(check_kind(name, each, Mapping)) for name, each in given.items())
     writer = lookup("suffix", path.suffix.lower(), WRITERS)
     for name, column in values.items():
         check_length(name, column, graph.num_edges, "edge of the graph")

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tadropedge._support.checks import check_kind
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lab.registry import NETWORKS
@@ -42,7 +43,8 @@ class Candidate:
     is_auto: bool = False
 
     def __post_init__(self) -> None:
-        for way in self.ways:
+        check_kind("dropping", self.dropping, Dropping)
+        for way in check_kind("ways", self.ways, tuple):
             lookup("way of training", way, dict.fromkeys(WAYS))
         if {"consistent", "sharpen"} <= set(self.ways):
             raise TadropedgeError(f"{str(self)!r}: sharpen is consistent with one draw: take one of them")

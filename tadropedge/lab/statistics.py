@@ -22,8 +22,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge._support.checks import check_integer, check_number
-from tadropedge.errors import TadropedgeError
+from tadropedge._support.checks import check_integer, check_kind, check_number
+from tadropedge.errors import TadropedgeError, show
 
 Array = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Array
@@ -97,8 +97,12 @@ def decide(
     """
     margin, level = check_number("margin", margin, 0), check_number("level", level, 0, 1)
     share = level / (check_integer("claims", claims, least=1) if claims is not None else max(1, len(pairs)))
+    check_kind("scores", scores, Mapping)
     found = {}
-    for candidate, reference in pairs:
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TadropedgeError(f"pairs are (candidate, reference), got {show(pair)}", argument="pairs")
+        candidate, reference = pair
         for name in (candidate, reference):
             if name not in scores:
                 raise TadropedgeError(f"{name!r} has no scores; there are {', '.join(scores)}", argument="pairs")

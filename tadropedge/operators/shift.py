@@ -140,7 +140,7 @@ def shift_operator(
     """
     check_graph(graph, edges=False)
     normalize = lookup("normalization", normalization, NORMALIZATIONS)
-    if dtype not in FLOATS:
+    if not isinstance(dtype, torch.dtype) or dtype not in FLOATS:
         raise TadropedgeError(
             f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}", argument="dtype"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tadropedge._support.checks import check_integer, check_number, check_seed
+from tadropedge._support.checks import check_flag, check_integer, check_number, check_seed
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.pyg.shapes import check_pairs, plain
 from tadropedge.sampling.coins import limits, pair_keys, sample
@@ -53,17 +53,18 @@ def dropout_edge(
     ([[0, 2, 1, 3], [1, 3, 0, 2]], [0, 4, 0, 4])
     """
     check_pairs("edge_index", edge_index)
-    p = _checked_p(p, edge_index.shape[1])
+    p, epoch = _checked_p(p, edge_index.shape[1]), check_integer("epoch", epoch, least=0)
+    force_undirected, training = check_flag("force_undirected", force_undirected), check_flag("training", training)
     if not training or (not isinstance(p, Tensor) and p == 0.0):
         return edge_index, edge_index.new_ones(edge_index.size(1), dtype=torch.bool)
     if seed is None:
         if epoch != 0:
-            raise TadropedgeError(f"epoch={show(epoch, typed=False)} counts the draws of a seed: give seed= too")
+            raise TadropedgeError(f"epoch={epoch} counts the draws of a seed: give seed= too")
         kept = torch.rand(edge_index.size(1), generator=generator, device=edge_index.device) >= p
     else:
         if generator is not None:
             raise TadropedgeError("seed and generator exclude each other: give one of them", argument="generator")
-        seed, epoch = check_seed(seed), check_integer("epoch", epoch, least=0)
+        seed = check_seed(seed)
         keep_prob = 1.0 - torch.as_tensor(p, dtype=torch.float64, device=edge_index.device)
         keys = pair_keys(plain(edge_index), ordered=not force_undirected)
         kept = sample(keys, limits(keep_prob).expand(len(keys)), seed, epoch)

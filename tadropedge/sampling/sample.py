@@ -11,6 +11,7 @@ from torch import Tensor
 from tadropedge._support.checks import (
     as_integer,
     check_device,
+    check_flag,
     check_integer,
     check_length,
     check_probability,
@@ -67,6 +68,7 @@ def sample_edges(
     prob = check_probability("prob", prob).detach()
     seeds = _checked_seeds(seed, prob)
     epoch = check_integer("epoch", epoch, least=-(2**63))
+    connected, exact = check_flag("connected", connected), check_flag("exact", exact)
     each = ORDER_BYTES if connected or exact else COIN_BYTES
     rows = max(seeds.numel() if isinstance(seeds, Tensor) else 1, prob[..., :1].numel())
     check_memory(each * rows * prob.shape[-1], f"{rows} × {prob.shape[-1]} coins", "take fewer seeds", prob.device)

@@ -75,7 +75,7 @@ def certify(graph: Graph, thinned: Graph) -> Certificate:
     >>> round(found.lambda_min, 6), round(found.lambda_max, 6), round(found.epsilon, 6)
     (0.5, 1.5, 0.5)
     """
-    before, after = check_graph(check_graph(graph).connections), thinned.connections
+    before, after = check_graph(check_graph(graph).connections), check_graph(thinned, edges=False).connections
     _check_inside(before, after)
     whole = after.components.count == before.components.count
     low, high, error = (_dense if before.num_nodes <= DENSE_NODES else _iterated)(before, after, whole)

@@ -89,6 +89,7 @@ def test_every_rule_has_its_contract():
 
 
 @given(LISTS, st.floats(0, 1), st.floats(1e-9, 1e3), st.booleans())
+@pytest.mark.filterwarnings("ignore::tadropedge.EqualScoresWarning")
 def test_the_formulas_of_the_paper_for_any_scores(scores, p, gamma, inverse):
     """p + (1 − p) P_m, where P_m is its cutoff, division or CDF; ties share the larger place of a CDF."""
     raised = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from tadropedge._support.checks import check_number, check_path
+from tadropedge._support.checks import check_kind, check_number, check_path
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge._support.folder import check_ours
 from tadropedge._support.progress import Progress
@@ -84,7 +84,9 @@ def compare(
     >>> [row.candidate for row in found.rows], found.row("dropedge").against["original"].word
     (['original', 'dropedge'], 'undecided')
     """
-    search = search or (Search() if model is None else OWN_MODEL)
+    if search is None:
+        search = Search() if model is None else OWN_MODEL
+    check_kind("search", search, Search)
     if search.replicates < LEAST:
         raise TadropedgeError(f"replicates must be at least {LEAST}, got {search.replicates}", argument="replicates")
     margin = check_number("margin", margin, 0, 1)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tadropedge._support.checks import ask, check_integer, check_number, check_path, check_seed
+from tadropedge._support.checks import ask, check_integer, check_kind, check_number, check_path, check_seed
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge._support.folder import check_ours
 from tadropedge._support.progress import Progress
@@ -84,7 +84,8 @@ def judge(
     seed, margin = check_seed(seed), check_number("margin", margin, 0, 1)
     folder = None if out is None else check_path("out", out)
     begun = time.monotonic()
-    player = _Player(run, dict(settings or {}), trials, replicates, seed)
+    searched = {} if settings is None else dict(check_kind("settings", settings, Mapping))
+    player = _Player(run, searched, trials, replicates, seed)
     for candidate in candidates:
         player.check(candidate)
     if folder is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from tadropedge.errors import TadropedgeError, lookup
+from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lab.training.trial import Outcome, Trial
 
 Train = Callable[[Sequence[Trial]], list[Outcome]]
@@ -41,6 +41,15 @@ class Local:
     def map(self, train: Train, batches: Sequence[Sequence[Trial]]) -> Iterator[Trained]:
         """One after the other: a batch begins when the one before was taken."""
         return ((number, train(batch)) for number, batch in enumerate(batches))
+
+
+def check_executor(executor: Executor | None) -> Executor:
+    """What was given, if it can train batches; by default this process."""
+    if executor is None:
+        return Local()
+    if not callable(getattr(executor, "map", None)) or not hasattr(executor, "workers"):
+        raise TadropedgeError(f"executor must have workers and map(), got {show(executor)}", argument="executor")
+    return executor
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from tadropedge._support.checks import check_integer, check_number, check_seed
+from tadropedge._support.checks import check_integer, check_kind, check_number, check_seed
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.lab.candidate import Candidate
 from tadropedge.lab.networks.network import RATES
 from tadropedge.lab.search import auto
-from tadropedge.lab.search.executors import Executor, Local
+from tadropedge.lab.search.executors import Executor, check_executor
 from tadropedge.lab.search.run import run_missing, tell
 from tadropedge.lab.search.space import CONSISTENT, OF_DROPPING, Space, space_of, trial_of, word
 from tadropedge.lab.search.store import Store
@@ -101,7 +101,7 @@ def nested(
     """
     everyone = {str(candidate): candidate for candidate in (*candidates, *yardsticks)}
     check(list(everyone.values()), experiment, search)
-    executor = executor or Local()
+    executor = check_executor(executor)
     run = partial(run_missing, experiment, store=store, executor=executor, watch=watch)
     reference = _reference(candidates) if search.half_width is not None else ""
     tell(watch, "plan", len(everyone) * search.replicates * search.trials)
@@ -134,7 +134,7 @@ def fixed(
     """
     everyone = {str(candidate): candidate for candidate in candidates}
     check(list(everyone.values()), experiment, search)
-    executor, begun = executor or Local(), time.monotonic()
+    executor, begun = check_executor(executor), time.monotonic()
     run = partial(run_missing, experiment, store=store, executor=executor, watch=watch)
     tell(watch, "plan", len(everyone) * (search.replicates + search.trials))
     outcomes = _searched(everyone, [0], experiment, search, run)
@@ -202,8 +202,11 @@ def check(candidates: Sequence[Candidate], experiment: Experiment, search: Searc
     """Refuse candidates and names of a search space that cannot be searched, before any work."""
     if not candidates:
         raise TadropedgeError("no candidates: name at least one, such as 'original'", argument="methods")
+    check_kind("experiment", experiment, Experiment)
+    check_kind("search", search, Search)
     known = {**RATES, **CONSISTENT, **dict.fromkeys(OF_DROPPING)}
     for candidate in candidates:
+        check_kind("candidate", candidate, Candidate)
         experiment.check(Candidate(network=candidate.network) if candidate.is_auto else candidate)
         network = experiment.network_of(candidate)
         known |= {**network.space, **network.settings}

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tadropedge._support.checks import check_kind
 from tadropedge.lab.networks.network import RATES
-from tadropedge.lab.search.executors import Executor, Local
+from tadropedge.lab.search.executors import Executor, check_executor
 from tadropedge.lab.search.store import Row, Store
 from tadropedge.lab.training.callbacks import Callback, Checkpoint, Progress
 from tadropedge.lab.training.experiment import Experiment
@@ -59,7 +60,9 @@ def run_missing(
     >>> first[0].test_score == second[0].test_score, first[0].seconds == second[0].seconds
     (True, True)
     """
-    executor = executor or Local()
+    executor = check_executor(executor)
+    if store is not None:
+        check_kind("store", store, Store)
     order = [experiment.key(trial) for trial in trials]
     keys = dict(zip(order, trials, strict=True))
     rows = {} if store is None else store.get(keys)

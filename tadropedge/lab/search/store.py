@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from tadropedge._support.atomic import beside, make_folder, sync_folder
+from tadropedge._support.checks import check_path
 from tadropedge.errors import TadropedgeError, cannot_write
 
 NAME = "trials.db"
@@ -63,7 +64,7 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.path = Path(folder) / NAME
+        self.path = check_path("folder", folder) / NAME
         try:
             if not self.path.exists():
                 _make(self.path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tadropedge._support.checks import check_integer
+from tadropedge._support.checks import check_flag, check_integer, check_kind
 from tadropedge._support.memory import free_bytes, ran_out, within_memory
 from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.callbacks import Callback
@@ -67,7 +67,7 @@ class Trainer:
         at_once: int | None = None,
         ranks: Ranks | None = None,
     ) -> None:
-        self.experiment, self.ranks = experiment, ranks
+        self.experiment, self.ranks = check_kind("experiment", experiment, Experiment), ranks
         self.at_once = None if at_once is None else check_integer("at_once", at_once, least=1)
 
     def batches(self, trials: Sequence[Trial]) -> list[Group]:
@@ -92,6 +92,10 @@ class Trainer:
 
         One of the groups that :meth:`batches` returned is trained as it is; any other list is first cut into groups.
         """
+        keep_state = check_flag("keep_state", keep_state)
+        for kind, name, given in ((Trial, "trials", trials), (Callback, "callbacks", callbacks)):
+            for each in given:
+                check_kind(name, each, kind)
         for candidate in {trial.free for trial in trials}:
             self.experiment.check(candidate)
         places: dict[int, list[int]] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge._support.checks import check_integer, check_number, check_seed
+from tadropedge._support.checks import check_integer, check_kind, check_number, check_seed
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.lab.candidate import Candidate
@@ -35,8 +35,12 @@ class MiniBatch:
 
     def __post_init__(self) -> None:
         check_integer("size", self.size, least=1)
-        if not self.fanout or any(each != ALL and check_integer("fanout", each, least=1) < 1 for each in self.fanout):
+        if not check_kind("fanout", self.fanout, tuple):
             raise TadropedgeError("fanout needs a number for each hop, or one for all", argument="fanout")
+        for each in self.fanout:
+            check_integer("fanout", each, least=ALL)
+            if each == 0:
+                raise TadropedgeError(f"fanout must be at least 1, or {ALL} for all, got 0", argument="fanout")
 
     def of_hops(self, hops: int) -> tuple[int, ...]:
         """The fan-out of each of so many hops; refused where another number of them is given.
@@ -120,6 +124,8 @@ class Trial:
         check_number("weight_decay", self.weight_decay, 0, 3e38)
         check_number("dropout", self.dropout, 0, 1)
         check_seed(self.seed)
+        check_kind("settings", self.settings, Mapping)
+        check_kind("candidate", self.candidate, Candidate)
         if self.candidate.is_auto or self.candidate.dropping.is_free:
             kind = "is a search over ways of dropping" if self.candidate.is_auto else "has no budget"
             raise TadropedgeError(
