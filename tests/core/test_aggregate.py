@@ -72,7 +72,7 @@ def test_relabelling_a_large_component_with_repeated_eigenvalues(solver):
 
 def test_a_repeated_eigenvalue_uses_its_whole_space_and_warns_once_a_call():
     graph = union(star(5), star(5), cycle(7))
-    with pytest.warns(RepeatedEigenvalueWarning, match="q=2 falls inside a repeated eigenvalue in 3 of 3") as caught:
+    with pytest.warns(RepeatedEigenvalueWarning, match="eigenvalue in 3 of 3") as caught:
         scores = edge_scores(graph, q=2)
     assert len(caught) == 1
     assert len(scores[:5].unique()) == 1  # all edges of a star are alike
@@ -176,7 +176,7 @@ def test_own_modes_that_are_no_eigenvectors_are_refused():
     graph = ZOO["karate"]
     with pytest.raises(TadropedgeError, match="residual"):
         aggregate(graph, modes=torch.randn(34, 3, generator=torch.Generator().manual_seed(0)))
-    with pytest.raises(TadropedgeError, match=r"modes must have shape \[34, k\]"):
+    with pytest.raises(TadropedgeError, match=r"shape \[34, k\]"):
         aggregate(graph, modes=torch.ones(33, 2))
 
 
@@ -224,7 +224,7 @@ def test_bad_input(name):
 
 
 def test_a_graph_without_a_component_of_q_nodes_can_be_told_apart():
-    with pytest.raises(TooSmallError, match=r"q=5 is larger than every component; .* has 4 nodes"):
+    with pytest.raises(TooSmallError, match=r"^q=5 .* has 4 nodes"):
         aggregate(path(4), 5)
     with pytest.raises(TooSmallError, match="desired_clusters=9 is larger than"):
         aggregate(path(4), desired_clusters=9)

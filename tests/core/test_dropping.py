@@ -217,7 +217,7 @@ def test_a_schedule_is_a_budget_by_epoch():
         alone = Dropping.parse("degree-proportional", keep_ratio=0.2 + 0.1 * epoch).plan(KARATE)
         assert torch.equal(plan.at(epoch).prob, alone.prob)
         assert torch.equal(plan.sample(1, epoch), alone.sample(1, epoch))
-    with pytest.raises(TadropedgeError, match="keep_ratio must be a number from 0 to 1"):
+    with pytest.raises(TadropedgeError, match="keep_ratio must be"):
         plan.sample(1, 9)
 
 

@@ -81,6 +81,14 @@ def test_literal_bits_of_pairs_of_seeds_and_of_an_exact_number():
     ]
 
 
+def test_every_row_of_probabilities_must_cover_a_forest():
+    karate = ZOO["karate"]
+    prob = torch.tensor([0.9, 0.3], dtype=torch.float64)[:, None].expand(2, karate.num_edges)
+    assert sample_edges(prob[:1], [0, 1], 0, graph=karate, connected=True).shape == (2, 78)
+    with pytest.raises(TadropedgeError, match="at least 33 of 78"):
+        sample_edges(prob, [0, 1], 0, graph=karate, connected=True)
+
+
 def test_lists_too_long_to_be_looked_at_at_once_have_the_bits_of_short_ones():
     prob = torch.rand(2**20 + 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     kept = sample_edges(prob, 7, 3)

@@ -200,6 +200,12 @@ def test_a_sketch_of_edges_that_are_nearly_bridges_is_capped_and_has_the_right_s
     assert float(sketched.sum()) == pytest.approx(699)
 
 
+def test_parts_of_512_nodes_are_inverted_and_larger_ones_sketched():
+    for nodes, is_exact in ((512, True), (513, False)):
+        found = edge_scores(cycle(nodes), "effective", method="sketch", relative_error=0.3)
+        assert bool(((found - (nodes - 1) / nodes).abs() < 1e-9).all()) == is_exact
+
+
 @pytest.mark.parametrize(("method", "power"), [("exact", 200), ("sketch", 20)])
 def test_weights_that_span_too_much_are_refused(method, power):
     wide = Graph.from_edge_index(CROWD.pairs, 700, CROWD.weight**power)
@@ -260,7 +266,7 @@ def test_a_function_may_take_anything_or_have_no_signature():
 
 def test_a_registered_score_is_named_in_its_errors(monkeypatch):
     monkeypatch.setitem(SCORES, "minus", lambda graph: -graph.pairs.sum(0))
-    with pytest.raises(TadropedgeError, match="the score 'minus' must be finite and at least 0, got -1"):
+    with pytest.raises(TadropedgeError, match=r"'minus' .* got -1"):
         edge_scores(Graph.from_edge_index([[0, 1], [1, 2]]), "minus")
 
 
@@ -345,6 +351,6 @@ def test_progress_moves_inside_one_large_component():
 
 
 def test_a_plain_call_warns_as_the_door_does():
-    with pytest.warns(UserWarning, match="q=2 falls inside a repeated eigenvalue in 1 of 1") as said:
+    with pytest.warns(UserWarning, match="eigenvalue in 1 of 1") as said:
         assert aggregate(star(5), 2).unique().numel() == 1
     assert len(said) == 1

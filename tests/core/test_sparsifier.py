@@ -162,9 +162,9 @@ def test_any_score_rule_and_setting():
     ("given", "words"),
     [
         ({"keep_ratio": 0}, "keep_ratio=0 is too small"),
-        ({"keep_ratio": 0.42}, "33 of 78 edges; keep at least 0.423077, or give connected=False"),
-        ({"keep_ratio": 1.5}, "keep_ratio must be a number from 0 to 1, got 1.5"),
-        ({"keep_ratio": float("nan")}, "keep_ratio must be a number from 0 to 1"),
+        ({"keep_ratio": 0.42}, "keep at least 0.423077, or"),
+        ({"keep_ratio": 1.5}, "keep_ratio must .* got 1.5"),
+        ({"keep_ratio": float("nan")}, "keep_ratio must be"),
         ({"score": "efective"}, "unknown score 'efective'"),
         ({"score": None, "q": 3}, "score=None has no setting 'q'"),
         ({"q": 3}, "no setting 'q'"),
@@ -202,6 +202,18 @@ def test_of_a_tree_the_eigenvalues_are_the_ratios_of_weights(n, most, monkeypatc
     found = certify(path(n), reweighted(path(n), ratio))
     assert found.lambda_min == pytest.approx(float(ratio.min()), rel=1e-3)
     assert found.lambda_max == pytest.approx(float(ratio.max()), rel=1e-3)
+
+
+@SIZES
+def test_components_are_measured_one_by_one(most, monkeypatch):
+    """Of two cycles that lost an edge each, the shorter one lost more; weights differ by a factor of 1000."""
+    monkeypatch.setattr(certificate, "DENSE_NODES", most)
+    graph, weight = union(cycle(50), cycle(70)), torch.full((120,), 1.25)
+    graph = Graph.from_edge_index(graph.pairs, 120, torch.where(torch.arange(120) < 50, 1.0, 1000.0))
+    weight[3] = weight[60] = 0
+    found = certify(graph, reweighted(graph, weight * graph.weight))
+    assert found.lambda_min == pytest.approx(1.25 / 70, rel=1e-6)
+    assert found.lambda_max == pytest.approx(1.25, rel=1e-6)
 
 
 @SIZES
@@ -282,7 +294,7 @@ def test_large_graphs_have_the_eigenvalues_of_the_dense_answer(name, connected, 
     [Graph.from_edge_index([[0], [2]], 9), Graph.from_edge_index([[0], [1]], 10), Graph.from_edge_index([[7], [9]])],
 )
 def test_other_edges_or_nodes_are_refused(after):
-    with pytest.raises(TadropedgeError, match="must be some of those of"):
+    with pytest.raises(TadropedgeError, match="some of those of"):
         certify(path(9), after)
 
 

@@ -140,7 +140,7 @@ def test_what_cannot_be_is_said_at_the_door(options, words):
         (lambda train, val, test: (train[:0], val, test), "not empty"),
         (lambda train, val, test: (train, train, test), "in split.train and in split.val"),
         (lambda train, val, test: (train + 60, val, test), "run from 0 to 59"),
-        (lambda train, val, test: (train[train % 2 == 0], val, test), "class 1 has no training node"),
+        (lambda train, val, test: (train[train % 2 == 0], val, test), "class 1 has no"),
         (lambda train, val, test: (torch.cat((train, train)), val, test), "more than once"),
         (lambda train, val, test: (train.float(), val, test), "int64"),
     ],

@@ -17,12 +17,12 @@ from experiments.paper.networks.fastgcn import column_norms
 from experiments.paper.networks.gcnn import SignalGCNN
 from experiments.paper.networks.ptdnet import GAMMA, ZETA, expected_open, hard_concrete, largest_singular_value
 from experiments.paper.networks.sampling import Ranking, gcn_operator, importance
+from tadropedge.lab import NETWORKS
 from tadropedge.lab.networks.layers import inputs
 from tadropedge.lab.networks.network import Sizes, Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.sparse import Entries
 from tadropedge.lab.networks.view import View
-from tadropedge.lab.registry import NETWORKS
 from tadropedge.testing.graphs import clusters, complete, karate, star
 from tadropedge.testing.networks import NetworkContract
 

@@ -367,7 +367,7 @@ def test_a_pattern_has_no_weights(tmp_path):
     (tmp_path / "e.mtx").write_text(MTX.format("pattern symmetric", "2 1\n3 2\n"))
     contents = read_file(tmp_path / "e.mtx")
     assert contents.weight is None
-    assert contents.read == "2 edges from a symmetric matrix"
+    assert contents.read.endswith("a symmetric matrix")
 
 
 def test_graphml_names_and_attributes(tmp_path):
@@ -389,7 +389,7 @@ def test_text_is_read_without_the_libraries_of_other_formats(tmp_path, monkeypat
     assert Graph.from_file(tmp_path / "e.csv").weight.tolist() == [0.5]
     for name, library in (("e.parquet", "pandas"), ("e.graphml", "networkx")):
         (tmp_path / name).write_text("")
-        with pytest.raises(TadropedgeError, match=f"read by {library}, which is not installed: pip install"):
+        with pytest.raises(TadropedgeError, match=f"read by {library}, .* pip install"):
             Graph.from_file(tmp_path / name)
 
 

@@ -15,7 +15,7 @@ class TestGCN(NetworkContract):
 class TestGCNOfOneLayer(TestGCN):
     layers = 1
 
-    @pytest.mark.skip(reason="its only layer is the last, where nothing is dropped")
+    @pytest.mark.skip(reason="the last layer drops nothing")
     def test_evaluation_has_no_noise_and_draws_nothing(self):
         pass
 
@@ -30,11 +30,11 @@ class TestBatchNorm(TestGCN):
     settings = {"batch_norm": True, "self_weight": True}
     other = {"normalization": "random-walk", "self_weight": False, "batch_norm": False}
 
-    @pytest.mark.skip(reason="its statistics take away what a bias adds")
+    @pytest.mark.skip(reason="batch norm undoes biases")
     def test_gradients_reach_every_parameter(self):
         pass
 
-    @pytest.mark.skip(reason="its statistics are those of the rows that a step computes")
+    @pytest.mark.skip(reason="statistics are of fewer rows")
     def test_a_mini_batch_of_all_neighbours_is_the_whole_graph(self):
         pass
 

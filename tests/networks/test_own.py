@@ -180,7 +180,7 @@ def wrong(**changes):
 @pytest.mark.parametrize(
     ("factory", "words"),
     [
-        (Seen(F, C), "got a module: pass a function that makes it, such as lambda"),
+        (Seen(F, C), "pass a function that makes it"),
         (7, "must be a function"),
         (lambda num_features: None, "it cannot be called so"),
         (lambda *sizes: None, "must return an nn.Module"),

@@ -9,12 +9,12 @@ from torch.nn.functional import batch_norm, leaky_relu
 from torch_geometric.nn import APPNP, GATConv, GCN2Conv, GCNConv, SAGEConv
 
 from tadropedge import TadropedgeError
+from tadropedge.lab import NETWORKS
 from tadropedge.lab.networks.gcn import IncepGCN
 from tadropedge.lab.networks.layers import inputs
 from tadropedge.lab.networks.network import Sizes, Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.view import View
-from tadropedge.lab.registry import NETWORKS
 from tadropedge.testing.graphs import clusters
 
 GRAPH = clusters([30, 30], 0.15, 0.02)

@@ -11,13 +11,13 @@ from torch import nn
 from trainings import CURVES, KARATE, experiment, same, trial
 
 from tadropedge import Dropping, consistency_loss, shift_operator
+from tadropedge.lab import NETWORKS
 from tadropedge.lab.candidate import Candidate
 from tadropedge.lab.data.load import load
 from tadropedge.lab.networks.layers import inputs
 from tadropedge.lab.networks.network import Network, Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.view import View
-from tadropedge.lab.registry import NETWORKS
 from tadropedge.lab.training.adam import Adam
 from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.callbacks import Callback

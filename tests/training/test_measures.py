@@ -7,8 +7,8 @@ import pytest
 import torch
 from trainings import experiment, trial
 
+from tadropedge.lab import MEASURES
 from tadropedge.lab.data.load import load
-from tadropedge.lab.registry import MEASURES
 from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.fit import fit
 from tadropedge.lab.training.measures import default_measure
