@@ -27,8 +27,8 @@ from torch import Tensor
 
 from tadropedge._support.checks import (
     check_flag,
-    check_kind,
     check_length,
+    check_mapping,
     check_number,
     check_probability,
     check_settings,
@@ -82,7 +82,7 @@ class Dropping:
 
     def __post_init__(self) -> None:
         check_flag("inverse", self.inverse)
-        check_kind("settings", self.settings, Mapping)
+        check_mapping("settings", self.settings)
         lookup("use", self.use, dict.fromkeys(USES))
         object.__setattr__(self, "options", _ordered(self.options))
         for (one, other), why in EXCLUSIVE.items():

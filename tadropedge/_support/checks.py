@@ -233,6 +233,18 @@ def check_kind(name: str, value: object, kind: type[T]) -> T:
     return value
 
 
+def check_mapping(name: str, value: object) -> Mapping[Any, Any]:
+    """Return ``value`` if it is a dictionary or the like.
+
+    >>> check_mapping("settings", [1])
+    Traceback (most recent call last):
+    tadropedge.errors.TadropedgeError: settings must be a dictionary, got list [1]
+    """
+    if not isinstance(value, Mapping):
+        raise TadropedgeError(f"{name} must be a dictionary, got {show(value)}", argument=name)
+    return value
+
+
 # -- paths and functions ---------------------------------------------------------------------------------
 
 

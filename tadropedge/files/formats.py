@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tadropedge._support.checks import check_flag, check_kind, check_path
+from tadropedge._support.checks import check_flag, check_mapping, check_path
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.files import edge_list, npz, others, saved
 from tadropedge.files.contents import FileContents, ReadOptions
@@ -78,7 +78,7 @@ def read_file(
     >>> contents.read
     "2 edges from columns 'from' and 'to', weights from 'length'; header read; left out: 'id'"
     """
-    path, columns = check_path("path", path), check_kind("columns", {} if columns is None else columns, Mapping)
+    path, columns = check_path("path", path), check_mapping("columns", {} if columns is None else columns)
     weighted, nodes = check_flag("weighted", weighted), check_flag("nodes", nodes)
     options = ReadOptions(header=header, columns=columns, column=column, weighted=weighted, nodes=nodes)
     found = _format_of(path)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tadropedge._support.atomic import atomic
-from tadropedge._support.checks import check_kind, check_length, check_path
+from tadropedge._support.checks import check_length, check_mapping, check_path
 from tadropedge._support.memory import within_memory
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.files.contents import PARTS
@@ -49,7 +49,7 @@ def write_graph(path: str | Path, graph: Graph, values: Values | None = None, no
     """
     given = {"values": values, "nodes": nodes}
     path, graph = check_path("path", path), check_graph(graph, edges=False)
-    values, nodes = ({} if each is None else dict(check_kind(name, each, Mapping)) for name, each in given.items())
+    values, nodes = ({} if each is None else dict(check_mapping(name, each)) for name, each in given.items())
     writer = lookup("suffix", path.suffix.lower(), WRITERS)
     for name, column in values.items():
         check_length(name, column, graph.num_edges, "edge of the graph")

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge._support.checks import check_integer, check_kind, check_number
+from tadropedge._support.checks import check_integer, check_mapping, check_number
 from tadropedge.errors import TadropedgeError, show
 
 Array = npt.NDArray[np.float64]
@@ -97,7 +97,7 @@ def decide(
     """
     margin, level = check_number("margin", margin, 0), check_number("level", level, 0, 1)
     share = level / (check_integer("claims", claims, least=1) if claims is not None else max(1, len(pairs)))
-    check_kind("scores", scores, Mapping)
+    check_mapping("scores", scores)
     found = {}
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:

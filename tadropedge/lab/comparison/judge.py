@@ -13,7 +13,14 @@ from typing import Any
 
 import torch
 
-from tadropedge._support.checks import ask, check_integer, check_kind, check_number, check_path, check_seed
+from tadropedge._support.checks import (
+    ask,
+    check_integer,
+    check_mapping,
+    check_number,
+    check_path,
+    check_seed,
+)
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge._support.folder import check_ours
 from tadropedge._support.progress import Progress
@@ -84,7 +91,7 @@ def judge(
     seed, margin = check_seed(seed), check_number("margin", margin, 0, 1)
     folder = None if out is None else check_path("out", out)
     begun = time.monotonic()
-    searched = {} if settings is None else dict(check_kind("settings", settings, Mapping))
+    searched = {} if settings is None else dict(check_mapping("settings", settings))
     player = _Player(run, searched, trials, replicates, seed)
     for candidate in candidates:
         player.check(candidate)

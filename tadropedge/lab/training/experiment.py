@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tadropedge._support.checks import check_integer, check_kind, check_runs_on, settings_of
+from tadropedge._support.checks import check_integer, check_kind, check_mapping, check_runs_on, settings_of
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, lookup, show
@@ -72,8 +72,8 @@ class Experiment:
                 object.__setattr__(self, name, usual)
         check_runs_on(self.device)
         check_kind("training", self.training, TrainingSettings)
-        check_kind("settings", self.settings, Mapping)
-        check_kind("score_settings", self.score_settings, Mapping)
+        check_mapping("settings", self.settings)
+        check_mapping("score_settings", self.score_settings)
         if self.score_settings:
             known = {name for score in SCORES.values() for name in settings_of(score)} - {"features", "column"}
             for name in self.score_settings:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tadropedge._support.checks import check_integer, check_kind, check_number, check_seed
+from tadropedge._support.checks import check_integer, check_kind, check_mapping, check_number, check_seed
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, lookup
 from tadropedge.lab.candidate import Candidate
@@ -124,7 +124,7 @@ class Trial:
         check_number("weight_decay", self.weight_decay, 0, 3e38)
         check_number("dropout", self.dropout, 0, 1)
         check_seed(self.seed)
-        check_kind("settings", self.settings, Mapping)
+        check_mapping("settings", self.settings)
         check_kind("candidate", self.candidate, Candidate)
         if self.candidate.is_auto or self.candidate.dropping.is_free:
             kind = "is a search over ways of dropping" if self.candidate.is_auto else "has no budget"
