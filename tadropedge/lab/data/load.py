@@ -62,8 +62,7 @@ dense, cora, citeseer, pubmed, pyg:CLASS/NAME, the path of a file (did you mean 
     with within_memory("the data"):
         dataset = _found(data, seed, options)
         dataset = _split_as(dataset, split, per_class, seed)
-        if add_edges or hide_features:
-            dataset = corrupt(dataset, add_edges=add_edges, hide_features=hide_features, seed=seed)
+        dataset = corrupt(dataset, add_edges=add_edges, hide_features=hide_features, seed=seed)
         try:
             dataset.split(0)  # what cannot be drawn is said here, not in the middle of a search
         except TadropedgeError as error:
