@@ -1,6 +1,6 @@
 """Lines of Python by room: code, docstrings, comments and blank lines apart.
 
-Run: python benchmarks/size.py. ``_old`` is not counted; ``testing`` is no part of the sum that has a budget.
+Run: python benchmarks/size.py. ``testing`` is no part of the sum that has a budget.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ def rooms() -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         first, *deeper = path.relative_to(PACKAGE).parts
-        if first != "_old":
-            room = found.setdefault(first if deeper else "tadropedge", Counter())
-            room.update(count(path.read_text(encoding="utf-8")), files=1)
+        room = found.setdefault(first if deeper else "tadropedge", Counter())
+        room.update(count(path.read_text(encoding="utf-8")), files=1)
     return found
 
 

@@ -1,1 +1,0 @@
-"""Comparison of methods: honest statistics, the results document, figures, the report."""

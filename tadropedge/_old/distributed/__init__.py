@@ -1,1 +1,0 @@
-"""One model on a graph whose rows are spread over several processes."""

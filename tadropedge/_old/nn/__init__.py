@@ -1,1 +1,0 @@
-"""Networks with a leading trials axis: T models of one architecture are one program."""

@@ -1,1 +1,0 @@
-"""Training: many models of one architecture at once, each with its own settings."""
