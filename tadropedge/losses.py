@@ -10,6 +10,8 @@ from torch import Tensor
 from tadropedge._support.checks import check_number, check_tensor
 from tadropedge.errors import TadropedgeError
 
+BLOCK = 4096  # entries that are summed together
+
 
 def consistency_loss(logits: Tensor, *, temperature: float = 0.5, balance: float = 0.0) -> Tensor:
     """How far the predictions of S views are from what they agree on: a number, for ``logits [S, N, C]``.
@@ -19,7 +21,10 @@ def consistency_loss(logits: Tensor, *, temperature: float = 0.5, balance: float
     KL(mean of P̄ over all nodes ‖ uniform), which keeps the predictions from drifting to few classes where labels are
     few. Logits with further axes in front, ``[..., S, N, C]``, give a loss ``[...]`` each.
 
-    * Source: the consistency regularisation of GRAND (Feng et al., NeurIPS 2020); balance is ours.
+    * Source: the consistency regularisation of GRAND (Feng et al., NeurIPS 2020); for balance, the entropy of the mean
+      prediction of Gomes, Krause and Perona (NIPS 2010).
+    * Cost: O(S N C), beside the S predictions.
+    * Good for: few labels. With many labels and classes of unequal size a large ``balance`` costs accuracy.
 
     >>> views = torch.tensor([[[2.0, 0.0]], [[0.0, 2.0]]])  # two views that disagree about one node
     >>> round(float(consistency_loss(views)), 4)
@@ -33,12 +38,38 @@ def consistency_loss(logits: Tensor, *, temperature: float = 0.5, balance: float
     if temperature == 0:
         raise TadropedgeError("temperature must be above 0, got 0", argument="temperature")
     balance = check_number("balance", balance, 0)
-    views = logits.softmax(dim=-1)
+    return agreement(log_chances(logits), temperature, balance)
+
+
+def log_chances(logits: Tensor) -> Tensor:
+    """``log softmax`` over the classes, with these in front of the nodes: ``[..., C, N]`` from ``[..., N, C]``.
+
+    On a CPU that is ten times as fast as over an innermost axis of a few numbers.
+    """
+    return logits.mT.contiguous().log_softmax(dim=-2)
+
+
+def agreement(logs: Tensor, temperature: float | Tensor, balance: float | Tensor) -> Tensor:
+    """:func:`consistency_loss` from the logarithms of predictions ``[..., S, C, N]``; settings ``[...]`` or one."""
+    views = logs.exp()
     mean = views.mean(dim=-3)
-    target = (mean.detach().log() / temperature).softmax(dim=-1)
-    distance: Tensor = (views - target.unsqueeze(-3)).square().sum(dim=-1).mean(dim=(-2, -1))
-    if balance == 0:
-        return distance
-    shares = mean.mean(dim=-2)
-    divergence: Tensor = torch.special.xlogy(shares, shares).sum(dim=-1) + math.log(shares.shape[-1])
-    return distance + balance * divergence
+    sharp = 1 / torch.as_tensor(temperature, device=logs.device)
+    target = (mean.detach().log() * sharp[..., None, None]).softmax(dim=-2)
+    nodes = logs.shape[-1]
+    distance = row_sums((views - target.unsqueeze(-3)).square().sum(dim=-2).mean(dim=-2)) / nodes
+    shares = row_sums(mean) / nodes
+    divergence = torch.special.xlogy(shares, shares).sum(dim=-1) + math.log(shares.shape[-1])
+    loss: Tensor = distance + torch.as_tensor(balance, device=logs.device) * divergence
+    return loss
+
+
+def row_sums(values: Tensor) -> Tensor:
+    """The sums over the last axis of ``values [..., N]``: the same bits however many rows there are.
+
+    Torch cuts a single long row into as many pieces as there are threads, but never a row among others.
+    """
+    if values.shape[-1] <= BLOCK:
+        return values.sum(dim=-1)
+    blocks = torch.nn.functional.pad(values, (0, -values.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
+    sums: Tensor = blocks.sum(dim=-1).sum(dim=-1)
+    return sums

@@ -130,7 +130,8 @@ def view_loop(told, trial, epochs):
         losses.append(loss.item())
         if "consistent" in ways:
             weight = settings["consistency_weight"] * min(1, (epoch + 1) / (0.2 * epochs))
-            loss = loss + weight * consistency_loss(torch.stack(outs), temperature=settings["temperature"])
+            told = {name: settings[name] for name in ("temperature", "balance")}
+            loss = loss + weight * consistency_loss(torch.stack(outs), **told)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -151,7 +152,7 @@ def test_a_training_is_a_plain_loop_for_every_network(network):
 
 
 def test_consistency_is_the_mean_over_draws_and_a_loss_that_rises():
-    settings = {"draws": 3, "consistency_weight": 2.0, "temperature": 0.4}
+    settings = {"draws": 3, "consistency_weight": 2.0, "temperature": 0.4, "balance": 0.1}
     one = trial("dropedge@0.5:consistent", seed=5, dropout=0.0, settings=settings)
     [outcome] = fit(Batch(experiment(), [one]))
     losses, scores = view_loop(experiment(), one, 10)

@@ -5,17 +5,19 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+import tadropedge as tde
 from tadropedge import Graph, TadropedgeError
 from tadropedge.lab.candidate import Candidate
 from tadropedge.lab.data.load import load
 from tadropedge.lab.networks.view import View
 from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.experiment import Experiment
-from tadropedge.lab.training.fit import fit
+from tadropedge.lab.training.fit import Run, fit, objective
 from tadropedge.lab.training.neighbours import Neighbours, SampledBatch
 from tadropedge.lab.training.ranks import joined_ranks
 from tadropedge.lab.training.trainer import Trainer
@@ -111,16 +113,36 @@ def test_which_neighbours_are_sampled_does_not_depend_on_who_asks():
     assert set(alone.tolist()) <= set(together.tolist())
 
 
-@pytest.mark.parametrize(
-    ("name", "mini_batch", "word"),
-    [
-        ("gcn+dropedge@0.5", MiniBatch(size=5, fanout=(3, 2)), "fanout"),
-        ("original:sharpen", MiniBatch(size=5), "sharpen"),
-    ],
-)
-def test_what_cannot_be_trained_by_mini_batches_is_refused(data, name, mini_batch, word):
-    with pytest.raises(TadropedgeError, match=word):
-        Trainer(experiment(data, mini_batch)).train([trial(name)])
+@pytest.mark.parametrize("network", ["gcn", "gat", "appnp"])
+def test_draws_agree_on_nodes_taken_from_all(data, network):
+    told = {"draws": 3, "consistency_weight": 2.0, "temperature": 0.4, "balance": 0.3}
+    one = trial(f"{network}+degree-proportional@0.5:consistent", **told)
+    small, big = experiment(data, MiniBatch(size=7, fanout=(-1,))), experiment(data, None)
+    run, whole = Run(SampledBatch(small, [one])), Batch(big, [one])
+    steps = list(run.batch.steps(0))
+    asked = []
+    for step in steps:
+        with torch.no_grad():
+            logits = torch.stack([whole.network()(x, view)[0] for x, view in next(whole.steps(0)).passes])
+        seeds = step.views[0].noise.names[: step.nodes.shape[1]]
+        assert all(torch.equal(view.noise.names[: len(seeds)], seeds) for view in step.views)
+        mine, agree = seeds[step.nodes[0] > 0], seeds[step.agree]
+        entropy = torch.nn.functional.cross_entropy(logits[:, mine].flatten(0, 1), data.labels[mine].repeat(3))
+        agreed = tde.consistency_loss(logits[:, agree], temperature=0.4, balance=0.3)
+        loss, bare = (one.detach() for one in objective(run, step))
+        assert float(bare) == pytest.approx(float(entropy), abs=1e-5)
+        assert float(loss) == pytest.approx(float(entropy + 2.0 * agreed), abs=1e-5)
+        asked += agree.tolist()
+    assert len(set(asked)) == len(asked) == sum(int(step.nodes.sum()) for step in steps)
+    assert not set(asked) <= set(whole.train[0].nonzero()[:, 0].tolist())
+    fit(SampledBatch(small, [one]))
+
+
+def test_what_cannot_be_trained_by_mini_batches_is_refused(data):
+    with pytest.raises(TadropedgeError, match="fanout"):
+        Trainer(experiment(data, MiniBatch(size=5, fanout=(3, 2)))).train([trial("gcn+dropedge@0.5")])
+    with pytest.raises(TadropedgeError, match="2 processes"):
+        SampledBatch(experiment(data, MiniBatch(size=5)), [trial("sharpen")], ranks=SimpleNamespace(count=2))
 
 
 WORKER = """

@@ -183,14 +183,6 @@ def test_settings_of_consistency_belong_to_consistent_candidates(name):
         Trainer(experiment()).train([trial(name, settings={"draws": 2})])
 
 
-@pytest.mark.parametrize("name", ["dropedge:consistent", "sharpen"])
-def test_mini_batches_refuse_what_looks_at_the_whole_graph(name):
-    told = replace(experiment(), training=TrainingSettings(mini_batch=MiniBatch()))
-    told.check(Candidate.parse("dropedge"))
-    with pytest.raises(TadropedgeError, match="mini-batches"):
-        told.check(Candidate.parse(name))
-
-
 @pytest.mark.parametrize(
     ("values", "word"),
     [

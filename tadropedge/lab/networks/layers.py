@@ -49,6 +49,10 @@ class Inputs:
         product: Tensor = _Kept.apply(weight, self._product(weight), self)  # type: ignore[no-untyped-call]
         return product
 
+    def shared(self) -> Inputs:
+        """The same for several passes of one step: they share each product, and its gradient is that of their sum."""
+        return _Shared(self)
+
     @cached_property
     def dense(self) -> Tensor:
         """X itself, dense; sparse features are copied once, 4 n F bytes."""
@@ -86,6 +90,19 @@ class Inputs:
     def _turned(self) -> tuple[Csr, Tensor]:
         turned, order = self._places.turned
         return turned, self.features.values()[order]
+
+
+class _Shared(Inputs):
+    """Features whose products are made once while this lives; no weight may change meanwhile."""
+
+    def __init__(self, whole: Inputs) -> None:
+        self.__dict__.update(whole.__dict__)
+        self._made: dict[Tensor, Tensor] = {}  # tensors are equal to nothing but themselves as keys
+
+    def __matmul__(self, weight: Tensor) -> Tensor:
+        if weight not in self._made:
+            self._made[weight] = super().__matmul__(weight)
+        return self._made[weight]
 
 
 def inputs(features: Tensor) -> Inputs:

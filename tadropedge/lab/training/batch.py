@@ -31,16 +31,22 @@ Edges = tuple[Tensor | None, Tensor | None]  # kept and factor, as View takes th
 class Step:
     """One step of the optimiser: what the network is given, and the nodes whose loss counts.
 
-    ``views`` are those of the draws of the step, one as a rule; ``labels`` are ``[n]``, ``nodes`` a mask ``[T, n]``.
+    ``passes`` are the features and the view of each draw of the step, one as a rule; ``labels`` are ``[n]``, ``nodes``
+    a mask ``[T, n]``, and ``agree`` the rows on which the draws are asked to agree, if not on all.
     Of a mini-batch, ``share`` is this process's part of the nodes of the step, and ``part`` that of all training nodes.
     """
 
-    x: Any
-    views: Sequence[View]
+    passes: Sequence[tuple[Any, View]]
     labels: Tensor
     nodes: Tensor
+    agree: Tensor | None = None
     share: float = 1.0
     part: float = 1.0
+
+    @property
+    def views(self) -> list[View]:
+        """The view of each draw."""
+        return [view for _, view in self.passes]
 
 
 class Batch:
@@ -69,8 +75,10 @@ class Batch:
             torch.stack([_mask(self.labels, getattr(splits[trial.split], part)) for trial in trials])
             for part in ("train", "val", "test")
         )
-        self.consistency = [Consistency.of(trial.candidate.ways, trial.settings) for trial in trials]
-        self.draws = 1 if self.consistency[0] is None else self.consistency[0].draws
+        agreed = [Consistency.of(trial.candidate.ways, trial.settings) for trial in trials]
+        self.draws = 1 if agreed[0] is None else agreed[0].draws
+        told = [(one.weight, one.temperature, one.balance) for one in agreed if one is not None]
+        self.consistency = torch.tensor(told, device=data.device).T if told else None  # [3, T]
         epochs = experiment.training.epochs
         self.finish = epochs - epochs // FINISH if "finish" in first.ways else epochs  # the first of the last epochs
         self.seeds = torch.tensor([signed(trial.seed % 2**64) for trial in trials], device=data.device)
@@ -85,8 +93,8 @@ class Batch:
 
     def steps(self, epoch: int) -> Iterator[Step]:
         """The steps of an epoch: one, on the whole graph."""
-        views = [self.view(epoch, draw) for draw in range(self.draws)]
-        yield Step(self.x, views, self.labels, self.train)
+        x = self.x if self.draws == 1 else self.x.shared()
+        yield Step([(x, self.view(epoch, draw)) for draw in range(self.draws)], self.labels, self.train)
 
     def view(self, epoch: int, draw: int = 0) -> View:
         """What training sees of the whole graph in an epoch; several draws are independent.
@@ -123,7 +131,8 @@ class Batch:
     def take(self, places: Sequence[int]) -> None:
         """Go on with the trials at these places alone."""
         rows = list(places)
-        self.trials, self.consistency = [self.trials[row] for row in rows], [self.consistency[row] for row in rows]
+        self.trials = [self.trials[row] for row in rows]
+        self.consistency = None if self.consistency is None else self.consistency[:, rows]
         self.train, self.val, self.test, self.seeds = (
             part[rows] for part in (self.train, self.val, self.test, self.seeds)
         )

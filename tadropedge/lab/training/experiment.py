@@ -192,11 +192,6 @@ class Experiment:
 
     def _check_mini_batch(self, candidate: Candidate, name: str) -> None:
         """Refuse what cannot be trained on parts of the graph."""
-        for way in ("consistent", "sharpen"):
-            if way in candidate.ways:
-                raise TadropedgeError(
-                    f"mini-batches cannot be used with '{candidate}': {way} looks at all nodes in every step"
-                )
         hops = self.make_network([Trial(candidate=Candidate(network=candidate.network))]).hops
         if hops is None:
             raise TadropedgeError(f"mini-batches cannot be used with {name}, which looks at the whole graph")

@@ -18,9 +18,10 @@ from torch import Tensor
 from tadropedge.lab.training.adam import Adam
 from tadropedge.lab.training.batch import Batch, Step
 from tadropedge.lab.training.callbacks import Callback, watches_steps
-from tadropedge.lab.training.objective import RAMP, consistency, cross_entropy
+from tadropedge.lab.training.objective import RAMP, consistency, entropy_of
 from tadropedge.lab.training.record import Record
 from tadropedge.lab.training.trial import Outcome
+from tadropedge.losses import log_chances
 
 WARM = 2  # epochs of each kind that run unrecorded first: meanwhile libraries choose their kernels
 
@@ -82,14 +83,15 @@ def objective(run: Run, step: Step) -> tuple[Tensor, Tensor]:
     The loss is the cross entropy and the penalty of the network, both averaged over the draws of the step, plus the
     consistency of these draws, whose weight rises in the first epochs.
     """
-    found = [run.network(step.x, view) for view in step.views]
-    draws = [one[0] if isinstance(one, tuple) else one for one in found]
+    found = [run.network(x, view) for x, view in step.passes]
+    logs = [log_chances(one[0] if isinstance(one, tuple) else one) for one in found]
     penalties = [one[1] for one in found if isinstance(one, tuple)]
-    entropy = torch.stack([cross_entropy(logits, step.labels, step.nodes) for logits in draws]).mean(dim=0)
+    entropy = torch.stack([entropy_of(one, step.labels, step.nodes) for one in logs]).mean(dim=0)
     loss = entropy + torch.stack(penalties).mean(dim=0) if penalties else entropy
-    if any(run.batch.consistency):
+    if run.batch.consistency is not None:
+        asked = logs if step.agree is None else [one.index_select(-1, step.agree) for one in logs]
         risen = ((run.batch.epoch + 1) / (RAMP * run.training.epochs)).clamp_max(1)
-        loss = loss + risen * consistency(torch.stack(draws, dim=1), run.batch.consistency)
+        loss = loss + risen * consistency(torch.stack(asked, dim=1), run.batch.consistency)
     return loss, entropy
 
 

@@ -31,7 +31,8 @@ from tadropedge.lab.training.trial import ALL, Trial
 from tadropedge.operators.pattern import Csr
 from tadropedge.sampling.coins import GOLDEN, draw_key, mix_tensor, signed
 
-ORDER, NEIGHBOURS = 30_000, 20_000  # streams of random words: the order of training nodes, and of neighbours by hop
+# Streams of random words: the order of training nodes, that of all nodes, and of neighbours by hop.
+ORDER, EVERYONE, NEIGHBOURS = 30_000, 30_001, 20_000
 RANKS_BELOW = 2**31  # the numbers by which neighbours are put in order
 
 
@@ -166,7 +167,8 @@ class Neighbours:
 class SampledBatch(Batch):
     """One trial that is trained by mini-batches. Each process of ``ranks`` takes its share of the nodes of a step.
 
-    An epoch is one pass over the training nodes in a new order.
+    An epoch is one pass over the training nodes in a new order. Where several draws are asked to agree, a step looks at
+    as many nodes besides, taken from all in an order of their own.
     """
 
     def __init__(self, experiment: Experiment, trials: Sequence[Trial], ranks: Ranks | None = None) -> None:
@@ -179,6 +181,11 @@ class SampledBatch(Batch):
             raise TadropedgeError(
                 f"batch_norm cannot be used by {count} processes: its statistics would depend on their number"
             )
+        if self.ranks.count > 1 and self.consistency is not None:
+            raise TadropedgeError(
+                f"'{trials[0].candidate}' cannot be trained by {self.ranks.count} processes: its mean prediction would "
+                "depend on their number"
+            )
         self.hops = network.hops or []
         self.size, self.fanout = plan.size, plan.of_hops(max(self.hops, default=-1) + 1)
         self.dropped = network.sees_dropped and "unbiased" in trials[0].candidate.dropping.options
@@ -186,18 +193,32 @@ class SampledBatch(Batch):
 
     def steps(self, epoch: int) -> Iterator[Step]:
         """The steps of an epoch, each with this process's share of its nodes."""
-        whole = self.whole.of(*(self.edges.evaluation if self.finishes(epoch) else self.edges.training(self.epoch)))
-        seed = self.trials[0].seed
-        neighbours = Neighbours(whole, hops=self.hops, fanout=self.fanout, seed=seed, dropped=self.dropped)
+        seed, finishes = self.trials[0].seed, self.finishes(epoch)
+        drawn = [self.edges.evaluation if finishes else self.edges.training(self.epoch, d) for d in range(self.draws)]
+        near = [
+            Neighbours(self.whole.of(*edges), hops=self.hops, fanout=self.fanout, seed=seed, dropped=self.dropped)
+            for edges in drawn
+        ]
+        numbers = torch.arange(len(self.labels), device=self.nodes.device)
+        everyone = random_words(numbers, seed, epoch, EVERYONE).argsort()
         order = (random_words(self.nodes, seed, epoch, ORDER) >> 1).argsort(stable=True)
-        for nodes in self.nodes[order].split(self.size):
-            mine = self.ranks.share(nodes)
-            found, blocks = neighbours.around(mine)
+        for number, nodes in enumerate(self.nodes[order].split(self.size)):
+            mine = seeds = self.ranks.share(nodes)
+            agree = None
+            if self.consistency is not None:
+                asked = everyone[number * self.size :][: len(nodes)]
+                seeds = torch.cat((mine, asked[~torch.isin(asked, mine)]))
+                agree = torch.isin(seeds, asked).nonzero()[:, 0]
+            passes = []
+            for each, noise in zip(near, self.noises, strict=True):
+                found, blocks = each.around(seeds)
+                x = inputs(rows_of(self.experiment.local.features, found))
+                passes.append((x, BlockView(each.whole, found, blocks, noise)))
             yield Step(
-                inputs(rows_of(self.experiment.local.features, found)),
-                [BlockView(whole, found, blocks, self.noises[0])],
-                self.labels[mine],
-                torch.ones((1, len(mine)), device=mine.device),
+                passes,
+                self.labels[seeds],
+                (torch.arange(len(seeds), device=mine.device) < len(mine)).float()[None],
+                agree,
                 share=len(mine) / len(nodes),
                 part=len(mine) / len(self.nodes),
             )
