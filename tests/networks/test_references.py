@@ -11,10 +11,11 @@ from torch_geometric.nn import APPNP, GATConv, GCN2Conv, GCNConv, SAGEConv
 from tadropedge import TadropedgeError
 from tadropedge.lab import NETWORKS
 from tadropedge.lab.networks.gcn import IncepGCN
-from tadropedge.lab.networks.layers import inputs
+from tadropedge.lab.networks.layers import drop_features, inputs
 from tadropedge.lab.networks.network import Sizes, Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.view import View
+from tadropedge.lab.training.neighbours import rows_of
 from tadropedge.testing.graphs import clusters
 
 GRAPH = clusters([30, 30], 0.15, 0.02)
@@ -44,6 +45,7 @@ def conv(layer, trial, x, S, training):
     """``S (X W) + X W_self + b``, then batch norm where it is on, from ``x [N, F]``."""
     h = S @ (x @ layer.weight[trial]) + layer.bias[trial]
     h = h if layer.self_weight is None else h + x @ layer.self_weight[trial]
+    h = h if layer.layer_norm is None else layer_normed(layer.layer_norm, trial, h)
     if layer.norm is None:
         return h
     norm = layer.norm
@@ -51,8 +53,17 @@ def conv(layer, trial, x, S, training):
     return batch_norm(h, *statistics, norm.scale[trial], norm.shift[trial], training)
 
 
+def layer_normed(norm, trial, h):
+    mean, variance = h.mean(1, keepdim=True), h.var(1, keepdim=True, unbiased=False)
+    return (h - mean) / (variance + 1e-5).sqrt() * norm.scale[trial] + norm.shift[trial]
+
+
+def begun(network, trial):
+    return X if network.input is None else X @ network.input.weight[trial] + network.input.bias[trial]
+
+
 def gcn(network, trial, S, training):
-    h = X
+    h = begun(network, trial)
     for layer in network.layers[:-1]:
         h = conv(layer, trial, h, S, training).relu()
     return conv(network.layers[-1], trial, h, S, training)
@@ -127,6 +138,8 @@ CASES = [
     *((name, layers, settings) for name, layers in BACKBONES for settings in BOTH),
     *((name, layers, {"batch_norm": norm}) for name, layers in NORMED for norm in (False, True)),
     *(("gcn", 1, {"normalization": name}) for name in ("first-order", "gcn-residual", "random-walk")),
+    *((name, 3, {"layer_norm": True, "pre_linear": True}) for name in ("gcn", "sage")),
+    ("gcn", 3, {"layer_norm": True, "batch_norm": True, "self_weight": True}),
     ("gcnii", 3, {"alpha": 0.3, "theta": 0.7}),
     ("appnp", 4, {"alpha": 0.3, "normalization": "random-walk"}),
 ]
@@ -164,8 +177,12 @@ def attention(layer, trial, x, w, f):
     return torch.einsum("ijk,jkw->ikw", alpha, z).flatten(1) + layer.bias[trial]
 
 
-def test_the_formula_of_attention():
-    network = made("gat", 3, heads=4, negative_slope=0.3)
+TUNED = {"residual": True, "layer_norm": True, "batch_norm": True, "pre_linear": True}
+
+
+@pytest.mark.parametrize("settings", [{}, TUNED], ids=["plain", "tuned"])
+def test_the_formula_of_attention(settings):
+    network = made("gat", 3, heads=4, negative_slope=0.3, **settings)
     kept, weights = normal(3, M) < 0.3, normal(3, M, seed=1).sigmoid().double()
     ones, whole = torch.ones(3, M), torch.ones(3, M).bool()
     for view, before, after in (
@@ -178,10 +195,52 @@ def test_the_formula_of_attention():
         for trial in range(3):
             w, f = (dense.masked_adjacency(GRAPH, part[trial]).float() + torch.eye(N) for part in (before, after))
             allowed = dense.masked_adjacency(GRAPH, torch.ones(M)).float() + torch.eye(N)
-            h = X
-            for layer in network.layers:
-                h = attention(layer, trial, h if h is X else torch.nn.functional.elu(h), w * allowed, f)
-            assert torch.allclose(logits[trial], h, atol=1e-5)
+            h = begun(network, trial)
+            for place, layer in enumerate(network.layers):
+                seen, h = h, attention(layer, trial, h, w * allowed, f)
+                h = h if layer.residual is None else h + seen @ layer.residual[trial]
+                if place < 2 and settings:
+                    h, norm = layer_normed(network.layer_norms[place], trial, h), network.norms[place]
+                    h = batch_norm(
+                        h, norm.mean[trial, 0], norm.variance[trial, 0], norm.scale[trial], norm.shift[trial]
+                    )
+                h = torch.nn.functional.elu(h) if place < 2 else h
+            assert torch.allclose(logits[trial], h, atol=2e-5)
+
+
+RATES = torch.tensor([0.0, 0.3, 0.8])
+NOISE = Noise(torch.zeros(3), torch.tensor(SEEDS), torch.tensor(4))
+LAYOUTS = {"dense": X, "sparse": X.to_sparse_csr()}
+
+
+def thinned(x, view):
+    """The features that are left to each trial, ``[3, N, F]``."""
+    return drop_features(x, RATES, view) @ torch.eye(F).expand(3, -1, -1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_features_are_dropped_by_the_rates_and_scaled_up(layout):
+    left = thinned(inputs(LAYOUTS[layout]), View(GRAPH, noise=NOISE))
+    factors = (left / X).nan_to_num().round(decimals=4)
+    assert sorted(set(factors.unique().tolist())) == pytest.approx([0, 1, 1 / 0.7, 5], abs=1e-4)
+    shares = [float((factors[trial][X > 0] > 0).float().mean()) for trial in range(3)]
+    assert shares == pytest.approx([1.0, 0.7, 0.2], abs=5 * (0.25 / int((X > 0).sum())) ** 0.5)
+    rows = torch.tensor([7, 2, 40])  # of a mini-batch
+    some = thinned(rows_of(LAYOUTS[layout], rows), View(GRAPH, noise=NOISE.of(rows)))
+    assert torch.allclose(some, left[:, rows])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_every_network_drops_features_in_training_alone(name, layout):
+    kind, sizes = NETWORKS[name], Sizes(num_features=F, num_classes=C, layers=3, hidden=H)
+    told = [kind.completed(name, {"feature_dropout": float(rate)}) for rate in RATES]
+    drops, plain = (kind(sizes, one, Start(SEEDS)) for one in (told, [kind.completed(name, {})] * 3))
+    x, step = inputs(LAYOUTS[layout]), View(GRAPH, noise=NOISE)
+    found, left = drops(x, step), thinned(x, step)
+    for trial in range(3):
+        assert torch.allclose(found[trial], plain(inputs(left[trial]), step)[trial], atol=1e-5)
+    assert torch.allclose(drops(x, View(GRAPH)), plain(x, View(GRAPH)))
 
 
 def test_dropping_attention_keeps_its_mean():

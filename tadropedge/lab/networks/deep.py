@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tadropedge.lab.networks.layers import Linear, finish, product
-from tadropedge.lab.networks.network import RATES, Network, Setting, Sizes, Start, Value
+from tadropedge.lab.networks.network import FEATURES, RATES, Network, Setting, Sizes, Start, Value
 from tadropedge.lab.networks.sparse import Operator, first_rows
 from tadropedge.lab.networks.view import View
 from tadropedge.operators.shift import NORMALIZATIONS
@@ -27,7 +27,11 @@ CONTRACTING = ["gcn", "random-walk"]
 class Restarting(Network):
     """A linear layer with ReLU, ``layers`` steps with restarts, and a linear layer to the classes."""
 
-    settings = {"normalization": Setting("gcn", choices=NORMALIZATIONS), "alpha": Setting(0.1, most=1.0)}
+    settings = {
+        "normalization": Setting("gcn", choices=NORMALIZATIONS),
+        "alpha": Setting(0.1, most=1.0),
+        "feature_dropout": Setting(0.0, most=1.0),
+    }
     alpha: Tensor
 
     def __init__(self, sizes: Sizes, settings: Sequence[Mapping[str, Value]], start: Start) -> None:
@@ -55,7 +59,8 @@ class GCNII(Restarting):
     in every step, ``theta`` is θ: weights matter less the deeper they lie.
 
     As in the public code, dropout is applied to what enters a step or the last layer, not to the h_0 that every step
-    goes back to. Unlike there, it is not applied to the features, and weight decay is the same for all parameters.
+    goes back to; that of the features is ``feature_dropout``. Unlike there, weight decay is the same for all
+    parameters.
 
     * Source: Chen, Wei, Huang, Ding and Li, *Simple and deep graph convolutional networks* (ICML 2020).
     * Cost: O(M H + N H²) per layer and epoch, H hidden units.
@@ -65,6 +70,7 @@ class GCNII(Restarting):
     settings = {**Restarting.settings, "theta": Setting(0.5)}
     space = {
         **RATES,
+        **FEATURES,
         "learning_rate": [0.002, 0.005, 0.01, 0.02],
         "normalization": CONTRACTING,
         "alpha": [0.1, 0.2, 0.5],  # the values of the paper
@@ -81,7 +87,7 @@ class GCNII(Restarting):
 
     def forward(self, x: Any, view: View) -> Tensor:
         """Logits ``[T, n, C]``, step by step."""
-        start = self.input(x, view, activate=True)
+        start = self.input(self.features(x, view), view, activate=True)
         h, start = view.drop(start, 0), self.alpha[:, None, None] * start
         one, no_bias = torch.eye(self.sizes.hidden, device=h.device), h.new_zeros((self.trials, self.sizes.hidden))
         for step, shift in enumerate(self.shifts(view)):
@@ -105,11 +111,11 @@ class APPNP(Restarting):
     * Good for: many steps at little cost, and few labels.
     """
 
-    space = {**RATES, "normalization": CONTRACTING, "alpha": [0.05, 0.1, 0.2, 0.5]}
+    space = {**RATES, **FEATURES, "normalization": CONTRACTING, "alpha": [0.05, 0.1, 0.2, 0.5]}
 
     def forward(self, x: Any, view: View) -> Tensor:
         """Logits ``[T, n, C]``, step by step."""
-        z: Tensor = self.output(self.input(x, view, activate=True, drop=0), view)
+        z: Tensor = self.output(self.input(self.features(x, view), view, activate=True, drop=0), view)
         start = self.alpha[:, None, None] * z
         for shift in self.shifts(view):
             z = shift @ z

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tadropedge.lab.networks.layers import Features, product
-from tadropedge.lab.networks.network import RATES, Network, Setting, Sizes, Start, Value
+from tadropedge.lab.networks.gcn import TUNED
+from tadropedge.lab.networks.layers import ON_INPUT, BatchNorm, Features, LayerNorm, Linear, product
+from tadropedge.lab.networks.network import FEATURES, RATES, Network, Setting, Sizes, Start, Value
 from tadropedge.lab.networks.sparse import first_rows
 from tadropedge.lab.networks.view import View
 from tadropedge.operators.product import sparse_product
@@ -30,13 +31,22 @@ class GraphAttention(nn.Module):
     """
 
     def __init__(
-        self, start: Start, inputs: int, width: int, *, heads: int = 1, place: int = 0, slope: float = 0.2
+        self,
+        start: Start,
+        inputs: int,
+        width: int,
+        *,
+        heads: int = 1,
+        place: int = 0,
+        slope: float = 0.2,
+        residual: bool = False,
     ) -> None:
         super().__init__()
         self.heads, self.place, self.slope = heads, place, slope
         self.weight = start.glorot(inputs, heads * width)
         self.source, self.target = start.glorot(heads, width), start.glorot(heads, width)
         self.bias = start.zeros(heads * width)
+        self.residual = start.glorot(inputs, heads * width) if residual else None
 
     def forward(self, x: Features, view: View, rates: Tensor | None) -> Tensor:
         """The signal ``[T, rows, K · width]``; entries of α are dropped by ``rates [T]``."""
@@ -48,7 +58,8 @@ class GraphAttention(nn.Module):
         # One head after the other, since the gradient of each holds E · width numbers.
         pairs = zip(attention.unbind(dim=-1), z.unbind(dim=-2), strict=True)
         heads = [sparse_product(entries.places, a.contiguous(), y.contiguous()) for a, y in pairs]
-        return first_rows(torch.cat(heads, dim=-1), entries.num_rows) + self.bias[:, None]
+        h = first_rows(torch.cat(heads, dim=-1), entries.num_rows) + self.bias[:, None]
+        return h if self.residual is None else h + first_rows(product(x, self.residual), entries.num_rows)
 
     def attention(self, z: Tensor, view: View) -> Tensor:
         """``f_ij α_ij`` of every entry, ``[T, E, K]``, exactly 0 where an edge is dropped."""
@@ -65,9 +76,10 @@ class GAT(Network):
     """Graph attention of any depth: the heads of a hidden layer side by side, then ELU and dropout; the last has one.
 
     ``heads`` share the ``hidden`` units of a layer, which are rounded up to a multiple of their number.
-    ``attention_dropout`` drops entries of α while it learns. As in all networks here, dropout never sees the raw
-    features, which the paper drops too. Weights of the graph are not used, but those of ``weighted`` and ``expected``
-    are, see :class:`GraphAttention`.
+    ``attention_dropout`` drops entries of α while it learns, ``feature_dropout`` those of the features. ``residual``
+    adds ``h W_res`` to each layer; ``layer_norm`` and ``batch_norm`` come before ELU, ``pre_linear`` puts
+    ``dropout(X W + b)`` in front of the first layer. Weights of the graph are not used, but those of ``weighted`` and
+    ``expected`` are, as factors within the softmax, see :class:`GraphAttention`.
 
     * Source: Veličković et al., *Graph attention networks* (ICLR 2018).
     * Cost: O(M H + N H²) per layer and epoch, and memory of 10 numbers per entry and head.
@@ -78,23 +90,32 @@ class GAT(Network):
         "heads": Setting(8, 1),
         "negative_slope": Setting(0.2),
         "attention_dropout": Setting(0.0, most=1.0),
+        "residual": Setting(False),
+        **TUNED,
+        "pre_linear": Setting(False),
     }
-    shared = ("heads", "negative_slope")
-    space = {**RATES, "attention_dropout": [0.0, 0.3, 0.6]}
+    shared = ("heads", "negative_slope", "residual", "batch_norm", "layer_norm", "pre_linear")
+    space = {**RATES, **FEATURES, "attention_dropout": [0.0, 0.3, 0.6]}
     sees_dropped = True
     rates: Tensor
 
     def __init__(self, sizes: Sizes, settings: Sequence[Mapping[str, Value]], start: Start) -> None:
         super().__init__(sizes, settings, start)
-        heads, slope = int(settings[0]["heads"]), float(settings[0]["negative_slope"])
+        told = settings[0]
+        heads, slope, residual = int(told["heads"]), float(told["negative_slope"]), bool(told["residual"])
         width = -(-sizes.hidden // heads)
         hidden = sizes.layers - 1
-        inputs = [sizes.num_features, *[heads * width] * hidden]
+        self.input = Linear(start, sizes.num_features, heads * width) if told["pre_linear"] else None
+        inputs = [sizes.num_features if self.input is None else heads * width, *[heads * width] * hidden]
         self.layers = nn.ModuleList(
-            GraphAttention(start, count, width, heads=heads, place=place, slope=slope)
+            GraphAttention(start, count, width, heads=heads, place=place, slope=slope, residual=residual)
             for place, count in enumerate(inputs[:-1])
         )
-        self.layers.append(GraphAttention(start, inputs[-1], sizes.num_classes, place=hidden, slope=slope))
+        last = GraphAttention(start, inputs[-1], sizes.num_classes, place=hidden, slope=slope, residual=residual)
+        self.layers.append(last)
+        several = range(hidden)
+        self.norms = nn.ModuleList(BatchNorm(start, heads * width) for _ in several if told["batch_norm"])
+        self.layer_norms = nn.ModuleList(LayerNorm(start, heads * width) for _ in several if told["layer_norm"])
         self.register_buffer("rates", self.column("attention_dropout").to(torch.float32), persistent=False)
 
     @property
@@ -106,8 +127,14 @@ class GAT(Network):
         """Logits ``[T, n, C]``."""
         rates = self.rates if any(one["attention_dropout"] for one in self.of_trials) else None
         *hidden, last = self.layers
+        x = self.features(x, view)
+        if self.input is not None:
+            x = self.input(x, view, drop=ON_INPUT)
         for place, layer in enumerate(hidden):
-            x = view.drop(elu(layer(x, view, rates)), place)
+            h = layer(x, view, rates)
+            h = self.layer_norms[place](h) if self.layer_norms else h
+            h = self.norms[place](h, view) if self.norms else h
+            x = view.drop(elu(h), place)
         logits: Tensor = last(x, view, rates)
         return logits
 

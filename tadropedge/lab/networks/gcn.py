@@ -1,7 +1,7 @@
 """GCN, JKNet, IncepGCN, ResGCN, SAGE and MLP: chains of graph convolutions, of any depth.
 
-``layers`` counts graph convolutions: an input layer, hidden ones, an output layer. Dropout follows all but the last,
-never the raw features.
+``layers`` counts graph convolutions: an input layer, hidden ones, an output layer. Dropout follows all but the last;
+``feature_dropout`` is that of the raw features.
 """
 
 from __future__ import annotations
@@ -11,27 +11,37 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from tadropedge.lab.networks.layers import Features, GraphConvolution, side_by_side
-from tadropedge.lab.networks.network import RATES, Network, Setting, Sizes, Start, Value
+from tadropedge.lab.networks.layers import ON_INPUT, Features, GraphConvolution, Linear, side_by_side
+from tadropedge.lab.networks.network import FEATURES, RATES, Network, Setting, Sizes, Start, Value
 from tadropedge.lab.networks.sparse import Operator, first_rows
 from tadropedge.lab.networks.view import View
 from tadropedge.operators.shift import NORMALIZATIONS
 
 DROPEDGE_SPACE: Mapping[str, Any] = {
     **RATES,
+    **FEATURES,
     "normalization": ["gcn", "first-order", "gcn-residual", "random-walk"],
     "self_weight": [False, True],
     "batch_norm": [False, True],
+}
+
+TUNED: Mapping[str, Setting] = {
+    "batch_norm": Setting(False),
+    "layer_norm": Setting(False),
+    "feature_dropout": Setting(0.0, most=1.0),
 }
 
 
 class GCN(Network):
     """``h_ℓ = dropout(ReLU(S h_(ℓ−1) W_ℓ + b_ℓ))``, and ``S h W + b`` as the last layer.
 
-    ``self_weight`` adds ``h_(ℓ−1) W_self`` to each layer, ``batch_norm`` normalises before ReLU, the last layer's
-    output included. All weights and biases start uniform in ± 1 / √outputs, as in the code of DropEdge.
+    ``self_weight`` adds ``h_(ℓ−1) W_self`` to each layer, which is a linear residual; ``batch_norm`` normalises before
+    ReLU, the last layer's output included, ``layer_norm`` without it; ``pre_linear`` puts ``dropout(X W + b)`` in front
+    of the first layer; ``feature_dropout`` drops entries of X. All weights and biases start uniform in ± 1 / √outputs,
+    as in the code of DropEdge.
 
-    * Source: Kipf and Welling, *Semi-supervised classification with graph convolutional networks* (ICLR 2017).
+    * Source: Kipf and Welling, *Semi-supervised classification with graph convolutional networks* (ICLR 2017); with
+      residuals, norms and a first linear layer, Luo, Shi and Wu, *Classic GNNs are strong baselines* (NeurIPS 2024).
     * Cost: O(M H + N H²) per layer and epoch, M edges, N nodes, H hidden units.
     * Good for: a first answer on graphs whose edges join like nodes.
 
@@ -40,12 +50,13 @@ class GCN(Network):
     [('layers.0.weight', [1, 5, 4]), ('layers.0.bias', [1, 4])]
     """
 
-    settings = {
+    settings: ClassVar[Mapping[str, Setting]] = {
         "normalization": Setting("gcn", choices=NORMALIZATIONS),
         "self_weight": Setting(False),
-        "batch_norm": Setting(False),
+        **TUNED,
+        "pre_linear": Setting(False),
     }
-    shared: ClassVar[tuple[str, ...]] = ("self_weight", "batch_norm")
+    shared: ClassVar[tuple[str, ...]] = ("self_weight", "batch_norm", "layer_norm", "pre_linear")
     space = DROPEDGE_SPACE
     fixed: ClassVar[Mapping[str, Value]] = {}  # those of a GCN's settings that a kind of it decides itself
     joins: ClassVar[bool] = False  # whether the last layer sees the outputs of several others side by side
@@ -53,9 +64,11 @@ class GCN(Network):
     def __init__(self, sizes: Sizes, settings: Sequence[Mapping[str, Value]], start: Start) -> None:
         super().__init__(sizes, settings, start)
         told = {**settings[0], **self.fixed}
-        depth, width = self.hidden_layers(sizes.layers), sizes.hidden
-        first = [(sizes.num_features, width)] if sizes.layers > 1 else []
-        seen = width * (sizes.layers - 1 if self.joins else 1) if first else sizes.num_features
+        depth, width, given = self.hidden_layers(sizes.layers), sizes.hidden, sizes.num_features
+        self.input = Linear(start, given, width) if told.get("pre_linear") else None
+        given = given if self.input is None else width
+        first = [(given, width)] if sizes.layers > 1 else []
+        seen = width * (sizes.layers - 1 if self.joins else 1) if first else given
         shapes = [*first, *[(width, width)] * depth, (seen, sizes.num_classes)]
         last = len(shapes) - 1
         self.layers = nn.ModuleList(
@@ -66,6 +79,7 @@ class GCN(Network):
                 bound=self.bound(place, outputs),
                 self_weight=bool(told["self_weight"]),
                 batch_norm=bool(told["batch_norm"]),
+                layer_norm=bool(told.get("layer_norm")) and place < last,
                 activate=place < last,
                 drop=place if place < last else None,
             )
@@ -94,7 +108,9 @@ class GCN(Network):
 
     def forward(self, x: Any, view: View) -> Tensor:
         """Logits ``[T, n, C]``."""
-        last = len(self.layers) - 1
+        x, last = self.features(x, view), len(self.layers) - 1
+        if self.input is not None:
+            x = self.input(x, view, drop=ON_INPUT)
         if last:
             x = self.joined(self.convolved(0, x, view), range(1, last), view)
         return self.convolved(last, x, view)
@@ -218,12 +234,13 @@ class SAGE(GCN):
     * Source: Hamilton, Ying and Leskovec, *Inductive representation learning on large graphs* (NeurIPS 2017), the mean
       aggregator.
     * Cost: O(M H + 2 N H²) per layer and epoch.
-    * Good for: graphs whose edges join unlike nodes: a node's own features have weights of their own.
+    * Good for: graphs whose edges join unlike nodes: a node's own features have weights of their own, which are a
+      linear residual, too.
     """
 
-    settings = {"batch_norm": Setting(False)}
-    shared = ("batch_norm",)
-    space = {**RATES, "batch_norm": [False, True]}
+    settings = {**TUNED, "pre_linear": Setting(False)}
+    shared = ("batch_norm", "layer_norm", "pre_linear")
+    space = {**RATES, **FEATURES, "batch_norm": [False, True]}
     fixed = {"normalization": "neighbour-mean", "self_weight": True}
 
 
@@ -237,9 +254,9 @@ class MLP(GCN):
     * Good for: a control: is the graph needed at all?
     """
 
-    settings = {"batch_norm": Setting(False)}
-    shared = ("batch_norm",)
-    space = {**RATES, "batch_norm": [False, True]}
+    settings = TUNED
+    shared = ("batch_norm", "layer_norm")
+    space = {**RATES, **FEATURES, "batch_norm": [False, True]}
     fixed = {"self_weight": False}
     supports = ()
     because = "sees no edges"

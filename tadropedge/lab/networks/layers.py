@@ -19,11 +19,15 @@ from tadropedge.lab.networks.sparse import Operator, Sparse, first_rows
 from tadropedge.lab.networks.view import View
 from tadropedge.operators.kernels import runs_kernels
 from tadropedge.operators.pattern import INT32_LIMIT, Csr
-from tadropedge.operators.product import dense_product, multiply
+from tadropedge.operators.product import dense_product, multiply, sparse_product
 
 MOMENTUM = 0.1  # of the running statistics of batch norm, as in torch
 VARIANCE_FLOOR = 1e-5
 ALIGNED = 8  # columns
+ON_FEATURES, ON_INPUT = (
+    3_998,
+    3_999,
+)  # places of dropout that are no layer's: of raw features, and of a first linear one
 
 # -- features --------------------------------------------------------------------------------------------
 
@@ -40,8 +44,9 @@ class Inputs:
     [[[6.0], [1.0]]]
     """
 
-    def __init__(self, features: Tensor) -> None:
+    def __init__(self, features: Tensor, entries: Tensor | None = None) -> None:
         self.features = features
+        self.entries = entries  # of a mini-batch, the numbers of its stored entries in the whole matrix
         self.is_sparse = features.layout is torch.sparse_csr
         self._kept = WeakTensorKeyDictionary()  # from a weight to its version and the product
 
@@ -105,6 +110,34 @@ class _Shared(Inputs):
         return self._made[weight]
 
 
+class _Dropped(Inputs):
+    """Sparse features whose entries ``values [T, E]`` are those that dropout left to each trial."""
+
+    def __init__(self, whole: Inputs, values: Tensor) -> None:
+        super().__init__(whole.features)
+        self.places, self.values = whole._places, values
+
+    def __matmul__(self, weight: Tensor) -> Tensor:
+        return sparse_product(self.places, self.values, weight)
+
+
+def drop_features(x: Inputs, rates: Tensor, view: View) -> Features:
+    """X with entries dropped by ``rates [T]`` in a step of training; in evaluation as it is.
+
+    >>> x, step = inputs(torch.eye(2)), Noise(torch.tensor([0.0]), torch.tensor([3]), torch.tensor(0))
+    >>> from tadropedge import Graph
+    >>> drop_features(x, torch.tensor([0.5]), View(Graph.from_edge_index([[0], [1]]), noise=step)).tolist()
+    [[[2.0, 0.0], [0.0, 0.0]]]
+    """
+    if view.noise is None:
+        return x
+    noise, trials = view.noise.at(rates), len(rates)
+    if not x.is_sparse:
+        return noise.drop(x.features.expand(trials, -1, -1), ON_FEATURES)
+    noise = noise if x.entries is None else noise.of(x.entries)
+    return _Dropped(x, noise.drop(x.features.values()[:, None].expand(trials, -1, -1), ON_FEATURES)[..., 0])
+
+
 def inputs(features: Tensor) -> Inputs:
     """What a network is given as x: features ``[n, F]``, dense or CSR."""
     return Inputs(features)
@@ -145,7 +178,7 @@ def product(x: Features, weight: Tensor) -> Tensor:
 
 
 class GraphConvolution(nn.Module):
-    """``S (X W) + X W_self + b``, then batch norm, ReLU and dropout, each where it is asked for.
+    """``S (X W) + X W_self + b``, then layer norm, batch norm, ReLU and dropout, each where it is asked for.
 
     Weights, self weights and biases start uniform in ± ``bound``, 1 / √outputs without one. ``drop`` is the number of
     the place where entries are dropped; ``None``: none are. Without S the layer sees no edges: ``S = I``.
@@ -165,6 +198,7 @@ class GraphConvolution(nn.Module):
         bound: float | None = None,
         self_weight: bool = False,
         batch_norm: bool = False,
+        layer_norm: bool = False,
         activate: bool = True,
         drop: int | None = None,
     ) -> None:
@@ -175,6 +209,7 @@ class GraphConvolution(nn.Module):
         self.bias = start.uniform((outputs,), bound)
         self.self_weight = start.uniform((inputs, outputs), bound) if self_weight else None
         self.norm = BatchNorm(start, outputs) if batch_norm else None
+        self.layer_norm = LayerNorm(start, outputs) if layer_norm else None
 
     def forward(self, x: Features, shift: Operator | None, view: View) -> Tensor:
         """The signal ``[T, rows of S, outputs]``; the noise of the view drops entries."""
@@ -190,7 +225,10 @@ class GraphConvolution(nn.Module):
         if self.self_weight is not None:
             x = first_rows(x, h.shape[-2]) if isinstance(x, Tensor) else x
             h += first_rows(product(x, self.self_weight), h.shape[-2])
-        return finish(h, self.bias, view, norm=self.norm, activate=self.activate, drop=self.drop)
+        bias: Tensor = self.bias
+        if self.layer_norm is not None:
+            h, bias = self.layer_norm(h + bias[:, None]), torch.zeros_like(bias)
+        return finish(h, bias, view, norm=self.norm, activate=self.activate, drop=self.drop)
 
 
 class Linear(nn.Module):
@@ -215,6 +253,22 @@ def _is_less_work(shift: Sparse, x: Tensor, weight: Tensor) -> bool:
     places, (features, outputs) = shift.places, weight.shape[1:]
     after = outputs * (places.num_entries + places.num_cols * features)
     return places.num_rows < places.num_cols and features * (places.num_entries + places.num_rows * outputs) < after
+
+
+class LayerNorm(nn.Module):
+    """``γ (h − mean) / √(variance + ε) + β`` for every node, over its channels, of ``h [T, n, F]``.
+
+    * Source: Ba, Kiros and Hinton, *Layer normalization* (2016).
+    """
+
+    def __init__(self, start: Start, width: int) -> None:
+        super().__init__()
+        self.scale, self.shift = start.constant(1.0, width), start.constant(0.0, width)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """The normalised signal."""
+        h = nn.functional.layer_norm(h, h.shape[-1:], eps=VARIANCE_FLOOR)
+        return h * self.scale[:, None] + self.shift[:, None]
 
 
 class BatchNorm(nn.Module):

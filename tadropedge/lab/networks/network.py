@@ -27,6 +27,10 @@ RATES: Mapping[str, Any] = {
 }
 
 
+# In the default search space of every network here: dropout of raw features.
+FEATURES: Mapping[str, Any] = {"feature_dropout": [0.0, 0.5]}
+
+
 @dataclass(frozen=True)
 class Setting:
     """A setting of a network: a name from ``choices``, true or false, or a number from ``least`` to ``most``.
@@ -143,9 +147,13 @@ class Network(nn.Module):
     because: ClassVar[str] = "chooses its edges itself"
     sees_dropped: ClassVar[bool] = False
 
+    feature_rates: Tensor
+
     def __init__(self, sizes: Sizes, settings: Sequence[Mapping[str, Value]], start: Start) -> None:
         super().__init__()
         self.sizes, self.of_trials = sizes, [dict(one) for one in settings]
+        if "feature_dropout" in self.settings:
+            self.register_buffer("feature_rates", self.column("feature_dropout"), persistent=False)
 
     # -- settings -----------------------------------------------------------------------------------------
 
@@ -194,6 +202,13 @@ class Network(nn.Module):
         return torch.tensor(values, dtype=kind)
 
     # -- what it does -------------------------------------------------------------------------------------
+
+    def features(self, x: Any, view: View) -> Any:
+        """The features that a forward pass begins with: some dropped, by the setting ``feature_dropout``."""
+        from tadropedge.lab.networks.layers import drop_features
+
+        drops = any(one["feature_dropout"] for one in self.of_trials)
+        return drop_features(x, self.feature_rates, view) if drops else x
 
     def forward(self, x: Any, view: View) -> Tensor | tuple[Tensor, Tensor]:
         """Logits ``[T, n, C]``, or these and what is added to the loss ``[T]``.

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError
-from tadropedge.lab.networks.layers import inputs
+from tadropedge.lab.networks.layers import Inputs
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.sparse import Entries, Sparse
 from tadropedge.lab.networks.view import ON_ENTRIES, View
@@ -212,7 +211,7 @@ class SampledBatch(Batch):
             passes = []
             for each, noise in zip(near, self.noises, strict=True):
                 found, blocks = each.around(seeds)
-                x = inputs(rows_of(self.experiment.local.features, found))
+                x = rows_of(self.experiment.local.features, found)
                 passes.append((x, BlockView(each.whole, found, blocks, noise)))
             yield Step(
                 passes,
@@ -250,18 +249,18 @@ def entries_of_rows(crow: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     return entries, owner
 
 
-def rows_of(features: Tensor, nodes: Tensor) -> Any:
+def rows_of(features: Tensor, nodes: Tensor) -> Inputs:
     """The features of some nodes ``[n, F]``, of the same layout.
 
-    >>> rows_of(torch.eye(3), torch.tensor([2, 0])).tolist()
+    >>> rows_of(torch.eye(3), torch.tensor([2, 0])).features.tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     if features.layout is not torch.sparse_csr:
-        return features.index_select(0, nodes)
+        return Inputs(features.index_select(0, nodes))
     from tadropedge.lab.data.features import csr
 
     entries, owner = entries_of_rows(features.crow_indices(), nodes)
     crow = torch.zeros(len(nodes) + 1, dtype=torch.int32, device=nodes.device)
     crow[1:] = torch.bincount(owner, minlength=len(nodes)).cumsum(0)
     col, values = (part.index_select(0, entries) for part in (features.col_indices(), features.values()))
-    return csr(crow, col.to(torch.int32), values, (len(nodes), features.shape[1]))
+    return Inputs(csr(crow, col.to(torch.int32), values, (len(nodes), features.shape[1])), entries)
