@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for checkers of types, which read no dictionary
     from tadropedge.errors import TadropedgeError as TadropedgeError
     from tadropedge.graph import Components as Components
     from tadropedge.graph import Graph as Graph
+    from tadropedge.lab.citations import cite as cite
     from tadropedge.lab.comparison.compare import compare as compare
     from tadropedge.lab.comparison.judge import judge as judge
     from tadropedge.losses import consistency_loss as consistency_loss
@@ -37,6 +38,8 @@ if TYPE_CHECKING:  # for checkers of types, which read no dictionary
     from tadropedge.rules import auto_gamma as auto_gamma
     from tadropedge.rules import keep_probabilities as keep_probabilities
     from tadropedge.sampling.sample import sample_edges as sample_edges
+    from tadropedge.scores.compose import blend as blend
+    from tadropedge.scores.compose import rank as rank
     from tadropedge.scores.solve import edge_scores as edge_scores
     from tadropedge.sparsifier.certificate import certify as certify
     from tadropedge.sparsifier.sparsify import sparsify as sparsify
@@ -59,12 +62,15 @@ _HOME = {
     "TadropedgeError": "errors",
     "USES": "registry",
     "auto_gamma": "rules",
+    "blend": "scores.compose",
     "certify": "sparsifier.certificate",
+    "cite": "lab.citations",
     "compare": "lab.comparison.compare",
     "consistency_loss": "losses",
     "edge_scores": "scores.solve",
     "judge": "lab.comparison.judge",
     "keep_probabilities": "rules",
+    "rank": "scores.compose",
     "sample_edges": "sampling.sample",
     "shift_operator": "operators.shift",
     "sparsify": "sparsifier.sparsify",

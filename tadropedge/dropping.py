@@ -94,7 +94,7 @@ class Dropping:
         if self.rule == UNIFORM:
             self._check_uniform()
         elif self.score is None:
-            raise TadropedgeError(f"the rule {_called(self.rule)!r} needs a score: give score=", argument="score")
+            raise TadropedgeError(f"the rule {called(self.rule)!r} needs a score: give score=", argument="score")
         if self.score is not None and not callable(self.score):
             lookup("score", self.score, dict.fromkeys(SCORES))
         ratio = 1.0 if self.is_scheduled or self.is_free else self.keep_ratio  # not known yet: any valid number will do
@@ -143,11 +143,11 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
         return replace(found, **budget, settings={**found.settings, **values})
 
     def __str__(self) -> str:
-        front = _called(self.rule)
+        front = called(self.rule)
         if self.rule is None or self.rule == UNIFORM:
             front = "original" if self.rule is None else "dropedge"
         elif self.score not in (None, PAPER_SCORE):
-            front = f"{_called(self.score)}-{front}"
+            front = f"{called(self.score)}-{front}"
         share = "" if self.keep_ratio is None or callable(self.keep_ratio) else f"@{_number(self.keep_ratio)}"
         use = () if self.use == "dropped" else (self.use,)
         return ":".join((f"{'inverse-' if self.inverse else ''}{front}{share}", *use, *self.options))
@@ -403,7 +403,7 @@ def _ordered(options: object) -> tuple[str, ...]:
     return tuple(name for name in OPTIONS if name in given)
 
 
-def _called(entry: object) -> str:
+def called(entry: object) -> str:
     """The name of a score or a rule, which may be a function."""
     return entry if isinstance(entry, str) else getattr(entry, "__name__", type(entry).__name__)
 

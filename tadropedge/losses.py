@@ -22,7 +22,7 @@ def consistency_loss(logits: Tensor, *, temperature: float = 0.5, balance: float
     few. Logits with further axes in front, ``[..., S, N, C]``, give a loss ``[...]`` each.
 
     * Source: the consistency regularisation of GRAND (Feng et al., NeurIPS 2020); for balance, the entropy of the mean
-      prediction of Gomes, Krause and Perona (NIPS 2010).
+      prediction of Krause, Perona and Gomes (NIPS 2010).
     * Cost: O(S N C), beside the S predictions.
     * Good for: few labels. With many labels and classes of unequal size a large ``balance`` costs accuracy.
 

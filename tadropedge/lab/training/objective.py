@@ -58,7 +58,7 @@ class Consistency:
     predictions may drift to few classes; with many labels and classes of unequal size a large one costs accuracy.
 
     * Source: Feng et al., *Graph random neural networks* (GRAND, NeurIPS 2020), for the first two parts; the third is
-      the entropy of the mean prediction of Gomes, Krause and Perona (NIPS 2010).
+      the entropy of the mean prediction of Krause, Perona and Gomes (NIPS 2010).
     * Cost: S forward and backward passes, which share the product of the features and the first weights.
     * Good for: few labels, whatever is dropped. Whether dropping adds anything, ``original:consistent`` tells.
     """
