@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import tadropedge as tde
 from tadropedge.pyg import DropEdge
-from tadropedge.testing.graphs import ZOO, clusters
+from tadropedge.testing.graphs import clusters
 from tadropedge.testing.scores import DenseScoreContract
 
 GRAPH = clusters([12, 12], 0.5, 0.1)
@@ -71,8 +71,3 @@ def test_what_is_no_score_is_refused():
         tde.rank("degre")
     with pytest.raises(tde.TadropedgeError, match="share"):
         tde.blend("degree", "jaccard", 1.5)
-
-
-def test_a_graph_without_edges_has_no_ranks():
-    empty = next(graph for graph in ZOO.values() if graph.num_edges == 0)
-    assert tde.edge_scores(empty, tde.rank("degree")).shape == (0,)

@@ -153,11 +153,28 @@ def test_auto_tunes_the_network_and_then_drops_with_the_best_settings():
     assert len(second) == 4
     assert all(one.candidate.dropping.rule is not None for one in second)
     for one in second:
-        same = ("learning_rate", "weight_decay", "dropout", "settings", "split", "replicate")
+        same = ("learning_rate", "weight_decay", "dropout", "split", "replicate")
         assert [getattr(one, name) for name in same] == [getattr(row.chosen, name) for name in same]
+        more = {"draws", "consistency_weight", "temperature", "balance"} if one.candidate.ways else set()
+        assert set(one.settings) == {*row.chosen.settings, *more}
+        assert {name: one.settings[name] for name in row.chosen.settings} == row.chosen.settings
     executor.outcome = lambda trial: made(trial, 0.9 if trial.candidate.dropping.use == "weighted" else 0.5)
     (row,) = nested(candidates("auto"), experiment(), search, executor=executor)["auto"]
     assert row.chosen.candidate.dropping.use == "weighted"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "simple", "taken"),
+    [(0.509, 0.5, "original"), (0.51, 0.5, "degree-proportional:consistent"), (0.6, 0.6, "degree-proportional")],
+)
+def test_auto_leaves_not_dropping_for_a_point_and_then_for_the_simpler(dropped, simple, taken):
+    scores = {"degree-proportional:consistent": dropped, "degree-proportional": simple}
+
+    def outcome(trial):
+        return made(trial, scores.get(str(trial.free), 0.5))
+
+    found = nested(candidates("auto"), experiment(), Search(trials=16, replicates=1), executor=Made(outcome))
+    assert str(found["auto"][0].chosen.free) == taken
 
 
 def test_one_fixed_split_is_tuned_once_and_trained_from_many_starts():

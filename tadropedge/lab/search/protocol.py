@@ -110,7 +110,9 @@ def nested(
         outcomes = _searched(everyone, numbers, experiment, search, run)
         for number in numbers:  # one by one, so that the width stops at the same one however many were trained at once
             for name in everyone:
-                found[name].append(_replicate(number, _best(outcomes[name, number], number, experiment)))
+                found[name].append(
+                    _replicate(number, _best(outcomes[name, number], number, experiment, everyone[name]))
+                )
             tell(watch, "replicate", found)
             if search.half_width is not None and number + 1 >= LEAST_FOR_WIDTH:
                 some = {str(candidate): found[str(candidate)] for candidate in candidates}
@@ -138,7 +140,7 @@ def fixed(
     run = partial(run_missing, experiment, store=store, executor=executor, watch=watch)
     tell(watch, "plan", len(everyone) * (search.replicates + search.trials))
     outcomes = _searched(everyone, [0], experiment, search, run)
-    chosen = {name: choose(outcomes[name, 0], experiment.training.keep).trial for name in everyone}
+    chosen = {name: _best(outcomes[name, 0], 0, experiment, everyone[name]).trial for name in everyone}
     found: Found = {name: [] for name in everyone}
     for numbers in _rounds(search, executor, experiment, len(everyone), begun):
         places = [(name, number) for number in numbers for name in everyone]
@@ -233,7 +235,7 @@ def choose(outcomes: Sequence[Outcome], keep: str = "measure") -> Outcome:
     return max(_finite(outcomes), key=lambda outcome: outcome.val_score)
 
 
-def _best(outcomes: Sequence[Outcome], number: int, experiment: Experiment) -> Outcome:
+def _best(outcomes: Sequence[Outcome], number: int, experiment: Experiment, candidate: Candidate) -> Outcome:
     """The outcome that is chosen in a replicate.
 
     Where no loss is finite, a first replicate is refused before more time is spent: the search was made so. In a later
@@ -241,7 +243,8 @@ def _best(outcomes: Sequence[Outcome], number: int, experiment: Experiment) -> O
     """
     if number > 0 and all(outcome.failed for outcome in outcomes):
         return outcomes[0]
-    return choose(outcomes, experiment.training.keep)
+    by_validation = partial(choose, keep=experiment.training.keep)
+    return auto.taken(outcomes, by_validation) if candidate.is_auto else by_validation(outcomes)
 
 
 def _finite(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -299,7 +302,10 @@ def _searched(
     found = each({place: trials_of(candidates[place[0]], experiment, search, place[1]) for place in places})
     later = {}
     for name, number in places:
-        if candidates[name].is_auto and not (best := _best(found[name, number], number, experiment)).failed:
+        if (
+            candidates[name].is_auto
+            and not (best := _best(found[name, number], number, experiment, candidates[name])).failed
+        ):
             second = auto.second_half(candidates[name], experiment, search, best.trial)
             later[name, number] = _grouped(second, experiment)
     for place, outcomes in each(later).items():
