@@ -11,20 +11,22 @@ Ways of training are no ways of dropping, so a :class:`~tadropedge.Dropping` kno
 
 * ``finish``: the last fifth of the epochs sees the whole graph;
 * ``consistent``: several subgraphs are drawn in each step, and their predictions are asked to agree on all nodes;
-* ``sharpen``: the same loss with one draw.
+* ``sharpen``: the same loss with one draw;
+* ``epochs@SHARE``: only this share of the epochs, a control for what trains faster.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tadropedge._support.checks import check_kind
-from tadropedge.dropping import Dropping
+from tadropedge._support.checks import check_kind, check_number
+from tadropedge.dropping import SHARE, Dropping
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.lab.registry import NETWORKS
 
 AUTO = "auto"
 WAYS = ("finish", "consistent", "sharpen")
+EPOCHS = "epochs@"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +37,19 @@ class Candidate:
     ('finish',)
     >>> [str(Candidate.parse(name)) for name in ("original:sharpen", "gat", "gat+original", "cdf:consistent:connected")]
     ['sharpen', 'gat', 'gat', 'cdf:connected:consistent']
+    >>> str(Candidate.parse("original:epochs@0.35"))
+    'original:epochs@0.35'
     """
 
     dropping: Dropping = field(default_factory=Dropping)
     network: str | None = None
     ways: tuple[str, ...] = ()
+    epochs: float = 1.0  # the share of the epochs that it trains
     is_auto: bool = False
 
     def __post_init__(self) -> None:
+        if not check_number("epochs", self.epochs, 0, 1) > 0:
+            raise TadropedgeError("the share of the epochs must be above 0, got 0", argument="epochs")
         check_kind("dropping", self.dropping, Dropping)
         for way in check_kind("ways", self.ways, tuple):
             lookup("way of training", way, dict.fromkeys(WAYS))
@@ -77,17 +84,23 @@ class Candidate:
         if front == "sharpen":
             front, words = "original", [*words, "sharpen"]
         ways = tuple(word for word in words if word in WAYS)
-        words = [word for word in words if word not in WAYS]
-        if len(set(ways)) < len(ways):
+        shares = [word for word in words if word.startswith(EPOCHS)]
+        words = [word for word in words if word not in (*WAYS, *shares)]
+        if len(set(ways)) < len(ways) or len(shares) > 1:
             raise TadropedgeError(f"{name!r} names a way of training twice")
         if front == AUTO:
-            if words or ways:
+            if words or ways or shares:
                 raise TadropedgeError(f"{name!r}: auto chooses uses, options and ways of training itself")
             return cls(network=network or None, is_auto=True)
-        return cls(dropping=_dropping(":".join((front, *words))), network=network or None, ways=ways)
+        dropping = _dropping(":".join((front, *words)))
+        share = shares[0].removeprefix(EPOCHS) if shares else "1"
+        if not SHARE.fullmatch(share):
+            raise TadropedgeError(f"{name!r}: the share after {EPOCHS} is a number from 0 to 1, got {share!r}")
+        return cls(dropping=dropping, network=network or None, ways=ways, epochs=float(share))
 
     def __str__(self) -> str:
         words = [AUTO if self.is_auto else str(self.dropping), *self.ways]
+        words += [] if self.epochs == 1 else [f"{EPOCHS}{self.epochs!r}"]
         if words[0] == "original" and "sharpen" in words:
             words = [words[-1], *words[1:-1]]
         if self.network is None:

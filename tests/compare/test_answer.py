@@ -12,6 +12,8 @@ from torch_geometric.nn import GCN
 from tadropedge import TadropedgeError
 from tadropedge.lab import load
 from tadropedge.lab.comparison.advice import facts, fallen
+from tadropedge.lab.comparison.page import costs
+from tadropedge.lab.comparison.results import Comparison
 
 WINNER = "jaccard-proportional:weighted"
 STEP = "  # at each training step: step = drop(data); model(step.x, step.edge_index)"
@@ -115,6 +117,33 @@ def test_what_costs_less_is_named_with_its_factors():
     assert facts(found)["kind"] == "cheaper"
     assert "3.0 ×" in found.answer["do"]
     assert "lambda epoch: 0.1 if epoch < 320" in found.answer["code"]
+
+
+def test_a_tenth_of_the_edges_is_held_against_what_costs_as_little():
+    tenth, fewer = "dropedge@0.1:finish", "original:epochs@0.35"
+    times = {"original": 0.06, tenth: 0.021}
+    found, asked = made({tenth: 0.0, "cdf": -0.03}, seconds=lambda name, replicates: times[name])
+    assert asked == [["original", tenth, "cdf"], ["dropedge@0:finish", fewer]]
+    assert list(found.row(tenth).against) == ["original", "dropedge@0:finish", fewer]
+    found, asked = made({tenth: 0.0, fewer: -0.04, "dropedge@0:finish": -0.02}, seconds=lambda *_: 1.0)
+    assert len(asked) == 1  # what was compared anyway is not trained again
+    assert found.row(tenth).against["dropedge@0:finish"].word == "better"
+    assert made({tenth: -0.05}, seconds=lambda *_: 1.0)[1] == [["original", tenth]]  # worse, so no claim
+
+
+def test_costs_are_those_of_an_epoch_of_the_whole_training_and_of_the_epochs_that_drop():
+    tenth = "dropedge@0.1:finish"
+    found, _ = made({tenth: 0.0}, costs={"original": (0.06, 3 << 20), tenth: (0.02, 3 << 20)})
+    rows = [replace(row, while_dropping={"train": 0.01, "peak_bytes": 1 << 20}) for row in found.rows[1:]]
+    told = replace(found, rows=(found.rows[0], *rows))
+    epochs, evaluated = 400, 40 + 72  # those of the first tenth, and every fifth afterwards
+    assert costs(told).rows == [
+        ("original", "60 ms", "1.0 ×", "3 MiB", "1.0 ×", "0.1 s", f"{epochs * 0.06 + evaluated * 0.1:.2g} s"),
+        (tenth, "20 ms", "3.0 ×", "3 MiB", "1.0 ×", "0.1 s", f"{epochs * 0.02 + evaluated * 0.1:.2g} s"),
+        ("… before its finish", "10 ms", "6.0 ×", "1 MiB", "3.0 ×", "–", "–"),
+    ]
+    assert Comparison.from_dict(told.as_dict()) == told
+    assert "while_dropping" not in told.as_dict()["rows"][0]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ def test_a_module_of_ones_own():
 
 def test_defaults_follow_the_graph_and_the_network(monkeypatch):
     by_score = ["degree-proportional", "jaccard-proportional:weighted", "cosine-proportional:weighted"]
-    assert [str(candidate) for candidate in defaults(load("clusters"))] == ["original", "dropedge", "cdf", *by_score]
+    names = ["original", "dropedge", "cdf", *by_score, "degree-proportional:consistent"]
+    assert [str(candidate) for candidate in defaults(load("clusters"))] == names
     assert [str(one) for one in defaults(load("dense"))][-1] == "dropedge@0.1:finish"
     assert len(defaults(load("karate"), own_model=True)) == 3
     kind = NETWORKS["gcn"]
@@ -118,10 +119,23 @@ def test_controls():
         "gat+dropedge": ["gat"],
         "cdf": ["dropedge", "dropedge@0.4", "cdf:weighted", "cdf:pruned"],
         "original:consistent": ["sharpen"],
-        "sage+dropedge@0.1:finish": ["sage", "sage+dropedge@0:finish"],
+        "degree-proportional:consistent": [
+            "sharpen",
+            "original:consistent",
+            "degree-proportional",
+            "dropedge:consistent",
+        ],
+        "jaccard-proportional:weighted:consistent": [
+            "sharpen",
+            "original:consistent",
+            "jaccard-proportional:weighted",
+            "dropedge:consistent",
+        ],
+        "sage+dropedge@0.1:finish": ["sage", "sage+dropedge@0:finish", "sage+original:epochs@0.3"],
         "auto": ["dropedge"],
     }.items():
-        assert [str(one) for one in controls_of(Candidate.parse(name), 0.4)] == controls
+        assert [str(one) for one in controls_of(Candidate.parse(name), 0.4, 0.3)] == controls
+    assert [str(one) for one in controls_of(Candidate.parse("dropedge@0.1:finish"), 0.1, 1.2)] == ["dropedge@0:finish"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from trainings import CURVES, KARATE, experiment, same, trial
 
-from tadropedge import Dropping, consistency_loss, shift_operator
+from tadropedge import Dropping, TadropedgeError, consistency_loss, shift_operator
 from tadropedge.lab import NETWORKS
 from tadropedge.lab.candidate import Candidate
 from tadropedge.lab.data.load import load
@@ -22,6 +22,7 @@ from tadropedge.lab.training.adam import Adam
 from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.callbacks import Callback
 from tadropedge.lab.training.fit import fit
+from tadropedge.lab.training.trainer import Trainer
 from tadropedge.lab.training.trial import Trial
 from tadropedge.operators.product import dense_product
 from tadropedge.pyg import DropEdge
@@ -173,6 +174,21 @@ def test_sharpen_is_one_draw():
     batch = Batch(experiment(), [trial("sharpen", settings={"balance": 0.5})])
     assert len(next(batch.steps(0)).views) == 1
     assert not same(fit(batch)[0], fit(Batch(experiment(), [trial("original")]))[0])
+
+
+def test_a_share_of_the_epochs_is_a_shorter_training():
+    some = trial("dropedge@0.5:epochs@0.5", seed=3)
+    [half] = fit(Batch(experiment(epochs=10), [some]))
+    [short] = fit(Batch(experiment(epochs=5), [trial("dropedge@0.5", seed=3)]))
+    assert same(half, short)
+    together = Trainer(experiment(epochs=10)).train([trial("dropedge@0.5", seed=3), some])
+    assert [len(outcome.curves["val_loss"]) for outcome in together] == [10, 5]
+    finished = fit(Batch(experiment(epochs=10), [trial("dropedge@0.1:finish:epochs@0.5", seed=3)]))[0]
+    whole = fit(Batch(experiment(epochs=5), [trial("dropedge@0.1:finish", seed=3)]))[0]
+    assert same(finished, whole)
+    for name in ("original:epochs@0", "original:epochs@2", "original:epochs@x", "original:epochs@0.5:epochs@0.2"):
+        with pytest.raises(TadropedgeError, match="epochs|twice"):
+            Candidate.parse(name)
 
 
 def test_adam_is_torchs_adam_with_settings_for_each_trial():

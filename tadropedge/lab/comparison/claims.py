@@ -24,6 +24,7 @@ Play = Callable[[Sequence[Candidate], int | None], Played]  # searches candidate
 
 DENSE = 10.0  # the mean degree from which a tenth of the edges is worth a try
 TENTH = "dropedge@0.1:finish"
+FEW_LABELS = "degree-proportional:consistent"
 YARDSTICK = "mlp"
 ASKED = ("claims", "all", "none")  # for which candidates the controls are trained
 
@@ -33,7 +34,8 @@ def defaults(data: Dataset, *, own_model: bool = False) -> list[Candidate]:
 
     >>> from tadropedge.lab.data.synthetic import dense, karate
     >>> [str(candidate) for candidate in defaults(karate())]  # whose features tell nothing
-    ['original', 'dropedge', 'cdf', 'degree-proportional', 'jaccard-proportional:weighted']
+    ['original', 'dropedge', 'cdf', 'degree-proportional', 'jaccard-proportional:weighted', \
+'degree-proportional:consistent']
     >>> [str(candidate) for candidate in defaults(dense(), own_model=True)]
     ['original', 'dropedge', 'dropedge@0.1:finish']
     """
@@ -43,6 +45,7 @@ def defaults(data: Dataset, *, own_model: bool = False) -> list[Candidate]:
     else:
         names = ["original", "dropedge", "cdf", "degree-proportional", "jaccard-proportional:weighted"]
         names += ["cosine-proportional:weighted"] if has_features(data) else []
+        names += [FEW_LABELS]
         names += [TENTH] if is_dense else []
     return [Candidate.parse(name) for name in names]
 
@@ -63,19 +66,23 @@ def candidates_of(methods: Iterable[str | Dropping | Candidate]) -> list[Candida
     return [Candidate(), *(candidate for candidate in found if candidate != Candidate())]
 
 
-def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[Candidate]:
+def controls_of(candidate: Candidate, kept_share: float | None = None, pace: float | None = None) -> list[Candidate]:
     """What a candidate must beat, too, before its gain is a gain by what it does.
 
     * one with a network of its own: that network, from which nothing is dropped;
     * by score: DropEdge, tuned, and at the ``kept_share`` of the candidate; ``weighted`` and ``pruned`` by the same
       score and rule;
-    * ``consistent``: ``sharpen`` (one draw) and ``original:consistent`` (draws of dropout alone);
-    * ``finish``: the same from no edges at all.
+    * ``consistent``, instead: ``sharpen`` (one draw, nothing dropped), ``original:consistent`` (draws of dropout
+      alone), the same without consistency, and ``dropedge:consistent`` (what the score adds);
+    * ``finish``: the same from no edges at all, and not dropping for as many epochs as take the same time: ``pace`` is
+      what the candidate's epoch takes, over that of not dropping.
 
     >>> [str(one) for one in controls_of(Candidate.parse("jaccard-proportional:weighted"), 0.52)]
     ['dropedge', 'dropedge@0.52', 'jaccard-proportional:pruned']
     >>> [str(one) for one in controls_of(Candidate.parse("dropedge:consistent"))]
-    ['dropedge:sharpen', 'original:consistent']
+    ['sharpen', 'original:consistent', 'dropedge']
+    >>> [str(one) for one in controls_of(Candidate.parse("dropedge@0.1:finish"), pace=0.348)]
+    ['dropedge@0:finish', 'original:epochs@0.35']
     >>> controls_of(Candidate.parse("dropedge"))
     []
     """
@@ -83,6 +90,10 @@ def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[C
     found: list[Candidate] = []
     if plain.is_auto:
         found.append(Candidate(dropping=Dropping(rule=UNIFORM)))
+    elif "consistent" in plain.ways:
+        without = tuple(way for way in plain.ways if way != "consistent")
+        found = [Candidate(ways=("sharpen",)), replace(plain, dropping=Dropping()), replace(plain, ways=without)]
+        found += [replace(plain, dropping=Dropping(rule=UNIFORM))] if dropping.score is not None else []
     elif dropping.rule is not None and dropping.rule != UNIFORM:
         found.append(replace(plain, dropping=Dropping(rule=UNIFORM)))
         if kept_share is not None and 0 < round(kept_share, 2) < 1:
@@ -90,15 +101,13 @@ def controls_of(candidate: Candidate, kept_share: float | None = None) -> list[C
         for use in ("weighted", "pruned"):
             if use != dropping.use:  # without the options that it excludes
                 found.append(replace(plain, dropping=replace(dropping, use=use, options=())))
-    if "consistent" in plain.ways:
-        ways = tuple(way for way in plain.ways if way != "consistent")
-        found += [replace(plain, ways=(*ways, "sharpen"))]
-        found += [replace(plain, dropping=Dropping())] if dropping.rule is not None else []
     if "finish" in plain.ways and dropping.rule is not None and dropping.keep_ratio != 0.0:
         found.append(Candidate(dropping=Dropping(rule=UNIFORM, keep_ratio=0.0), ways=("finish",)))
+    if "finish" in plain.ways and pace is not None and 0 < round(pace, 2) < 1:
+        found.append(Candidate(epochs=round(pace, 2)))
     named = [replace(one, network=candidate.network) for one in found if one != plain]
     bare = [Candidate(network=candidate.network)] if candidate.network else []
-    return list(dict.fromkeys(one for one in (*bare, *named) if one != candidate))
+    return list(dict.fromkeys(one for one in (*bare, *named) if one not in (candidate, Candidate())))
 
 
 def has_features(data: Dataset) -> bool:
@@ -120,6 +129,7 @@ def two_rounds(
     margin: float,
     yardstick: str | None = None,
     num_splits: int | None = None,
+    seconds: Callable[[str, Sequence[Replicate]], float] | None = None,
 ) -> tuple[list[Row], Yardstick | None]:
     """Play every candidate, and the controls of those that beat ``original``; decide both rounds.
 
@@ -133,6 +143,8 @@ def two_rounds(
             ``undecided``.
         num_splits: how many different splits there are; replicates of one split are averaged before they are decided.
             Where there is one alone, nothing is decided.
+        seconds: what an epoch of a candidate takes. One that finishes on the whole graph claims to be cheaper: its
+            controls are trained where it is no worse than ``original``, and one of them trains as long as it does.
     """
     lookup("controls", controls, dict.fromkeys(ASKED))
     names = [str(candidate) for candidate in candidates]
@@ -146,11 +158,17 @@ def two_rounds(
     verdicts = decide(paired(played, num_splits), first, margin)
     no_claim = beside is not None and not beside.difference["low"] > 0
     winners = {name for (name, _), one in verdicts.items() if one.word == "better" and not no_claim}
-    asked = {
-        candidate: controls_of(candidate, Row.of("", played[str(candidate)]).kept_share)
-        for candidate in candidates
-        if str(candidate) != ORIGINAL and (controls == "all" or (controls == "claims" and str(candidate) in winners))
-    }
+    cheap = {str(one) for one in candidates if "finish" in one.ways and seconds is not None and not no_claim}
+    winners |= {name for (name, _), one in verdicts.items() if name in cheap and one.low > -margin}
+    asked = {}
+    for candidate in candidates:
+        name = str(candidate)
+        if name == ORIGINAL or controls == "none" or (controls == "claims" and name not in winners):
+            continue
+        pace = None
+        if seconds is not None and "finish" in candidate.ways:
+            pace = seconds(name, played[name]) / seconds(ORIGINAL, played[ORIGINAL])
+        asked[candidate] = controls_of(candidate, Row.of("", played[name]).kept_share, pace)
     missing = list(dict.fromkeys(one for some in asked.values() for one in some if str(one) not in played))
     if missing:
         played |= play(missing, min(len(played[name]) for name in names))

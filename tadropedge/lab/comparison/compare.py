@@ -32,7 +32,7 @@ from tadropedge.lab.search.run import tell
 from tadropedge.lab.search.space import OF_DROPPING
 from tadropedge.lab.search.store import Store
 from tadropedge.lab.search.timing import Cost, estimate, seconds_per_epoch
-from tadropedge.lab.statistics import MARGIN
+from tadropedge.lab.statistics import MARGIN, Replicate
 from tadropedge.lab.training.batch import FINISH
 from tadropedge.lab.training.experiment import Experiment
 from tadropedge.lab.training.measures import default_measure
@@ -118,6 +118,7 @@ def compare(
             margin=margin,
             yardstick=player.yardstick,
             num_splits=dataset.num_splits,
+            seconds=player.seconds,
         )
         rows = [player.timed(row) for row in rows]
         seconds = time.monotonic() - begun
@@ -189,6 +190,7 @@ class _Player:
     waits: bool  # whether there may be a second round
     spent: float = 0.0
     chosen: dict[tuple[str, int], Trial] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
 
     def announce(self, candidates: Sequence[Candidate]) -> None:
         """Tell the watch how much there is to do, if it asks."""
@@ -215,25 +217,38 @@ class _Player:
         }
 
     def timed(self, row: Row) -> Row:
-        """The row with what its typical setting takes, trained alone for a few epochs."""
+        """The row with what its typical setting takes, trained alone for a few epochs.
+
+        One that finishes on the whole graph takes what its epochs take on average, and the memory of the last; what
+        they take before is ``while_dropping``.
+        """
         trial = self.chosen[row.candidate, typical(row).number]
-        key = fingerprint(timed=self.experiment.key(trial))
-        known = None if self.store is None else self.store.get([key]).get(key)
-        if known is None:
-            known = asdict(self._cost(trial))
-            if self.store is not None:
-                self.store.put("timing", {key: known})
-        seconds = {name: float(known[name]) for name in ("train", "evaluate")}
-        return replace(row, seconds_per_epoch=seconds, peak_bytes=int(known["peak_bytes"]))
+        cost, before = self._cost(trial), None
+        if "finish" in trial.candidate.ways:
+            end = self._cost(replace(trial, candidate=Candidate(network=trial.candidate.network)))
+            before = {"train": cost.train, "peak_bytes": cost.peak_bytes}
+            train = cost.train + (end.train - cost.train) / FINISH
+            cost = replace(cost, train=train, peak_bytes=max(cost.peak_bytes, end.peak_bytes))
+        seconds = {"train": cost.train, "evaluate": cost.evaluate}
+        return replace(row, seconds_per_epoch=seconds, peak_bytes=cost.peak_bytes, while_dropping=before)
+
+    def seconds(self, name: str, replicates: Sequence[Replicate]) -> float:
+        """What an epoch of training takes, the mean over all of them."""
+        spent = self.timed(Row.of(name, replicates)).seconds_per_epoch
+        assert spent is not None
+        return float(spent["train"])
 
     def _cost(self, trial: Trial) -> Cost:
-        """What a training takes; of one that finishes on the whole graph, its last epochs included."""
-        cost = seconds_per_epoch(self.experiment, trial)
-        if "finish" not in trial.candidate.ways:
-            return cost
-        end = seconds_per_epoch(self.experiment, replace(trial, candidate=Candidate(network=trial.candidate.network)))
-        train = cost.train + (end.train - cost.train) / FINISH
-        return replace(cost, train=train, peak_bytes=max(cost.peak_bytes, end.peak_bytes))
+        """What an epoch of a trial takes, measured once."""
+        key = fingerprint(timed=self.experiment.key(trial))
+        if key not in self.costs:
+            known = None if self.store is None else self.store.get([key]).get(key)
+            if known is None:
+                known = asdict(seconds_per_epoch(self.experiment, trial))
+                if self.store is not None:
+                    self.store.put("timing", {key: known})
+            self.costs[key] = Cost(**{each.name: known[each.name] for each in fields(Cost)})
+        return self.costs[key]
 
     def _outside(self) -> list[Candidate]:
         return [] if self.yardstick is None else [Candidate.parse(self.yardstick)]

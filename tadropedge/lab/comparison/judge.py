@@ -122,10 +122,11 @@ class _Player:
 
     def check(self, candidate: Candidate) -> None:
         """Refuse what a function of one's own cannot be told."""
-        if candidate.network is not None or candidate.is_auto or "finish" in candidate.ways:
+        counts = "finish" in candidate.ways or candidate.epochs < 1
+        if candidate.network is not None or candidate.is_auto or counts:
             raise TadropedgeError(
-                f"'{candidate}': networks, auto and finish are of compare, a training function of one's own has these "
-                "for itself: name a method such as 'degree-proportional:weighted'",
+                f"'{candidate}': networks, auto, finish and epochs are of compare, a training function of one's own has "
+                "these for itself: name a method such as 'degree-proportional:weighted'",
                 argument="methods",
             )
         self.space(candidate)

@@ -17,8 +17,9 @@ from typing import Any
 
 from tadropedge._support.atomic import write_atomic
 from tadropedge._support.folder import claim
+from tadropedge.lab.candidate import Candidate
 from tadropedge.lab.comparison.advice import failed, fallen, family, unbeaten
-from tadropedge.lab.comparison.results import ORIGINAL, Comparison, Row
+from tadropedge.lab.comparison.results import ORIGINAL, Comparison, Plain, Row
 from tadropedge.lab.reports.label import run_lines
 from tadropedge.lab.reports.render import pages_of, render, script
 from tadropedge.lab.reports.text import (
@@ -26,6 +27,7 @@ from tadropedge.lab.reports.text import (
     WIDTH,
     Table,
     as_text,
+    factor,
     interval,
     memory,
     percent,
@@ -36,6 +38,7 @@ from tadropedge.lab.reports.text import (
     terminal_table,
 )
 from tadropedge.lab.statistics import LEAST
+from tadropedge.lab.training.trial import TrainingSettings
 
 PAGES = ("report.html", "results.csv")
 FILES = (*PAGES, "results.json")
@@ -132,17 +135,37 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def costs(results: Comparison) -> Table:
-    """What the chosen setting of every candidate takes."""
-    cells = []
+    """What the chosen setting of every candidate takes, per epoch and in all, and against not dropping."""
+    run, cells = results.run, list[tuple[str, ...]]()
+    if run.get("task") == "run":
+        for row in results.rows:
+            cells.append((row.candidate, seconds((row.seconds_per_epoch or {}).get("train"))))
+        return Table("Costs of the chosen settings", ("candidate", "one run"), cells)
+    whole = results.row(ORIGINAL)
+    told = TrainingSettings(epochs=run.get("epochs", 400), keep=run.get("keep", "measure"))
     for row in results.rows:
-        spent = row.seconds_per_epoch or {}
-        cells.append(
-            (row.candidate, seconds(spent.get("train")), seconds(spent.get("evaluate")), memory(row.peak_bytes))
-        )
-    columns = ("candidate", "training\nper epoch", "evaluation", "peak memory")
-    if results.run.get("task") == "run":
-        columns = ("candidate", "one run", "evaluation", "peak memory")
+        training = told.shortened(Candidate.parse(row.candidate).epochs)
+        cells.append(_costs(row.candidate, row.seconds_per_epoch, row.peak_bytes, whole, training))
+        if (before := row.while_dropping) is not None:
+            cells.append(_costs("… before its finish", before, before["peak_bytes"], whole))
+    columns = ("candidate", "training\nper epoch", "less\ntime", "peak\nmemory", "less\nmemory", "evaluation", "in all")
     return Table("Costs of the chosen settings", columns, cells)
+
+
+def _costs(
+    name: str, spent: Plain | None, size: int | None, whole: Row, training: TrainingSettings | None = None
+) -> tuple[str, ...]:
+    """The cells of one line; without a ``training``, of some of its epochs."""
+    train, evaluate = (None if spent is None else spent.get(part) for part in ("train", "evaluate"))
+    reference = None if whole.seconds_per_epoch is None else whole.seconds_per_epoch["train"]
+    everything = None
+    if training is not None and train is not None and evaluate is not None:
+        everything = training.epochs * train + sum(map(training.evaluates, range(training.epochs))) * evaluate
+    less = [known / own if known and own else None for known, own in ((reference, train), (whole.peak_bytes, size))]
+    return (
+        *(name, seconds(train), factor(less[0]), memory(size), factor(less[1])),
+        *(seconds(evaluate), seconds(everything)),
+    )
 
 
 def _data(data: object) -> list[tuple[str, str]]:

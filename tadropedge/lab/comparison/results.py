@@ -26,7 +26,8 @@ Plain = Mapping[str, Any]
 class Row:
     """One candidate: its replicates, their mean with its 95 % interval, its costs, and the verdicts on it.
 
-    ``seconds_per_epoch`` has ``train`` and ``evaluate``; ``against`` has a :class:`Verdict` for each reference.
+    ``seconds_per_epoch`` has ``train`` and ``evaluate``; ``against`` has a :class:`Verdict` for each reference. Of one
+    that finishes on the whole graph, ``while_dropping`` has ``train`` and ``peak_bytes`` of the epochs before.
 
     >>> two = [Replicate(number=n, chosen={}, validation=0.8, test=test) for n, test in enumerate([0.7, 0.8])]
     >>> round(Row.of("dropedge", two).mean, 3)
@@ -40,6 +41,7 @@ class Row:
     replicates: tuple[Replicate, ...]
     seconds_per_epoch: Plain | None = None
     peak_bytes: int | None = None
+    while_dropping: Plain | None = None
     against: Mapping[str, Verdict] = field(default_factory=dict)
 
     @classmethod
@@ -161,6 +163,9 @@ class Comparison:
         ['answer', 'cheaper', 'rows', 'run', 'yardstick']
         """
         whole: dict[str, Any] = _plain(asdict(self))
+        for row in whole["rows"]:
+            if row["while_dropping"] is None:
+                del row["while_dropping"]
         return whole
 
     def as_json(self) -> str:

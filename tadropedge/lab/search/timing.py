@@ -53,7 +53,7 @@ class Estimate:
 def seconds_per_epoch(experiment: Experiment, trial: Trial) -> Cost:
     """The cost of one trial that trains alone for a few epochs: of the fastest ones, which nothing else delayed."""
     short = experiment.trained_with(replace(experiment.training, epochs=EPOCHS, rungs=(), keep="measure"))
-    found = []
+    trial, found = _of_all_epochs(trial), []
     for _ in range(REPEATS):
         watch = Stopwatch(experiment.device, most=MOST)
         Trainer(short).train([trial], [watch])
@@ -87,7 +87,13 @@ def estimate(
         share = 1 - (len(store.get(keys)) / len(keys) if store is not None else 0.0)
         count, starts = round(share * search.trials * len(numbers)), search.replicates if fixed else 0
         dropping = candidate.dropping
-        kind = experiment.name_of(candidate), dropping.rule and dropping.use, dropping.options, candidate.ways
+        kind = (
+            experiment.name_of(candidate),
+            dropping.rule and dropping.use,
+            dropping.options,
+            candidate.ways,
+            candidate.epochs,
+        )
         if count + starts and kind not in timed:
             timed[kind] = _seconds_of(searched[0], experiment)
         of_search, of_start = timed.get(kind, (0.0, 0.0))
@@ -129,10 +135,10 @@ class Stopwatch(Callback):
 
 def _seconds_of(trials: Sequence[Trial], experiment: Experiment) -> tuple[float, float]:
     """Seconds of a trial of a search, whose rungs stop some, and of a training that no rung stops."""
-    real = experiment.training
+    real = experiment.training.shortened(trials[0].candidate.epochs)
     ends = [PER_PHASE * (place + 1) for place in range(len(real.rungs) + 1)]
     short = experiment.trained_with(replace(real, epochs=ends[-1], rungs=tuple(ends[:-1]), keep="measure"))
-    batches = Trainer(short).batches(trials)[:PROGRAMS]
+    batches = Trainer(short).batches([_of_all_epochs(trial) for trial in trials])[:PROGRAMS]
     searched = alone = 0.0
     for batch in batches:
         watch, begun = Stopwatch(experiment.device), time.perf_counter()
@@ -144,6 +150,11 @@ def _seconds_of(trials: Sequence[Trial], experiment: Experiment) -> tuple[float,
         alone += others + _sum(real, range(real.epochs), *phases[0])
     count = sum(map(len, batches))
     return searched / count, alone / count
+
+
+def _of_all_epochs(trial: Trial) -> Trial:
+    """The same trial of a candidate that trains as long as others."""
+    return replace(trial, candidate=replace(trial.candidate, epochs=1.0))
 
 
 def _sum(training: TrainingSettings, epochs: range, train: float, both: float) -> float:

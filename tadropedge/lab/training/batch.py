@@ -66,8 +66,9 @@ class Batch:
 
     def __init__(self, experiment: Experiment, trials: Sequence[Trial], *, rungs: bool = True) -> None:
         self.experiment, self.trials = experiment, list(trials)
-        self.rungs = experiment.training.rungs if rungs and experiment.training.mini_batch is None else ()
         data, first = experiment.local, trials[0].candidate
+        self.training = experiment.training.shortened(first.epochs)
+        self.rungs = self.training.rungs if rungs and self.training.mini_batch is None else ()
         self.x, self.labels = experiment.inputs, data.labels
         self.epoch, self.step = (torch.zeros((), dtype=torch.int64, device=data.device) for _ in range(2))
         splits = {number: data.split(number) for number in {trial.split for trial in trials}}
@@ -79,7 +80,7 @@ class Batch:
         self.draws = 1 if agreed[0] is None else agreed[0].draws
         told = [(one.weight, one.temperature, one.balance) for one in agreed if one is not None]
         self.consistency = torch.tensor(told, device=data.device).T if told else None  # [3, T]
-        epochs = experiment.training.epochs
+        epochs = self.training.epochs
         self.finish = epochs - epochs // FINISH if "finish" in first.ways else epochs  # the first of the last epochs
         self.seeds = torch.tensor([signed(trial.seed % 2**64) for trial in trials], device=data.device)
         fixed = first.dropping.rule is None or first.dropping.use in FIXED

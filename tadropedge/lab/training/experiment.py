@@ -127,7 +127,8 @@ class Experiment:
         agreed = Consistency.of(candidate.ways, trial.settings)
         draws = 0 if agreed is None else agreed.draws
         use = None if dropping.rule is None else dropping.use
-        return self.name_of(candidate), shared, use, dropping.options, "finish" in candidate.ways, draws
+        ways = "finish" in candidate.ways, draws, candidate.epochs
+        return self.name_of(candidate), shared, use, dropping.options, *ways
 
     # -- the data -----------------------------------------------------------------------------------------
 

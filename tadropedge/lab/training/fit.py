@@ -104,7 +104,7 @@ class Run:
     """
 
     def __init__(self, batch: Batch, callbacks: Sequence[Callback] = (), *, keep_state: bool = False) -> None:
-        self.batch, self.training, self.epoch = batch, batch.experiment.training, 0
+        self.batch, self.training, self.epoch = batch, batch.training, 0
         self.trials, self.shares, self.began = list(batch.trials), batch.kept_shares(), time.perf_counter()
         self.network = batch.network()
         self.parameters = list(self.network.parameters())

@@ -90,6 +90,19 @@ class TrainingSettings:
         if list(self.rungs) != sorted(set(self.rungs)) or any(not 0 < rung < self.epochs for rung in self.rungs):
             raise TadropedgeError(f"rungs are rising numbers of epochs below {self.epochs}, got {self.rungs}")
 
+    def shortened(self, share: float) -> TrainingSettings:
+        """The same with a share of the epochs.
+
+        >>> TrainingSettings(epochs=400, rungs=(50, 133)).shortened(0.1)
+        TrainingSettings(epochs=40, measure='accuracy', keep='measure', rungs=(5, 13), mini_batch=None, \
+precision='highest')
+        """
+        if share == 1:
+            return self
+        epochs = max(1, round(share * self.epochs))
+        rungs = sorted({round(share * rung) for rung in self.rungs})
+        return replace(self, epochs=epochs, rungs=tuple(rung for rung in rungs if 0 < rung < epochs))
+
     def evaluates(self, epoch: int) -> bool:
         """Whether an epoch (from 0) ends with an evaluation; the last one and those before a rung always do.
 
