@@ -128,7 +128,8 @@ def measure(cell: Cell, folder: Path, options: argparse.Namespace) -> list[dict[
 
 def differences(cell: Cell, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A line per pair: the paired difference in points with its own 95 % half-width, and what else a goal asks."""
-    of = {name: [line for line in lines if line["candidate"] == name] for name in {line["candidate"] for line in lines}}
+    names = dict.fromkeys(line["candidate"] for line in lines)
+    of = {name: [line for line in lines if line["candidate"] == name] for name in names}
     tests = {name: [100 * line["test"] for line in some] for name, some in of.items()}
     best = max((name for name in tests if name != "auto"), key=lambda name: np.mean(tests[name]))
     shorter = next((name for name in tests if name.startswith("original:epochs")), "")

@@ -47,6 +47,9 @@ def connected(draw: Draw) -> Draw:
     so that the expected number of kept edges is still Σ p, which must be at least |F| = N − components. Over many draws
     edges that are often in F are kept more often than p says, the others less often; an edge with p = 0 is kept only
     where nothing else connects its ends.
+
+    * Source: the forest is that of Kruskal (1956); the correction of the others is ours.
+    * Cost: a spanning forest per step, O(M log M).
     """
     tree = draw.plan.forest.smallest(_order(draw, FOREST))
     units, one = _fixed_point(draw.prob)
@@ -61,15 +64,22 @@ def connected(draw: Draw) -> Draw:
 def exact(draw: Draw) -> Draw:
     """Exactly Σ p edges are kept, rounded to the nearest whole number: those of the smallest u / p, u the coin.
 
-    This is sequential Poisson sampling (Ohlsson, Journal of Official Statistics 14, 1998): an edge is kept with
+    This is sequential Poisson sampling: an edge is kept with
     probability p only approximately, with p = 1 almost always and with p = 0 never. What ``connected`` keeps comes
     first.
+
+    * Source: Ohlsson, *Sequential Poisson sampling* (Journal of Official Statistics, 1998).
+    * Cost: a sort per step.
     """
     return replace(draw, kept=first_of(_order(draw), draw.prob, draw.always))
 
 
 def unbiased(draw: Draw) -> Draw:
-    """The weights of kept edges are divided by p, so that their mean over all draws is that of the whole graph."""
+    """The weights of kept edges are divided by p, so that their mean over all draws is that of the whole graph.
+
+    * Source: Horvitz and Thompson (1952), as in inverted dropout.
+    * Cost: that of a mask, and a larger variance.
+    """
     low = float(draw.prob.min()) if draw.prob.numel() else 1.0
     if low < LEAST:
         raise TadropedgeError(

@@ -39,7 +39,11 @@ ROUNDING = 1e-12  # of a mean: a budget at the end of what a rule can reach
 
 
 def uniform(scores: Tensor) -> Tensor:
-    """DropEdge: every edge has the same probability."""
+    """DropEdge: every edge has the same probability.
+
+    * Source: Rong, Huang, Xu and Huang, *DropEdge* (ICLR 2020).
+    * Cost: O(M).
+    """
     return torch.zeros_like(scores)
 
 
@@ -47,6 +51,9 @@ def cutoff(scores: Tensor, gamma: float | str = "auto") -> Tensor:
     """Threshold cutoff: edges with ω ≥ γ are never dropped, those with ω < γ are kept with probability p.
 
     ``gamma="auto"`` is the sudden rise of the scores, see :func:`auto_gamma`.
+
+    * Source: the paper of TADropEdge (arXiv 2106.02892).
+    * Cost: O(M), with ``"auto"`` a sort.
     """
     return (scores >= _threshold(scores, gamma)).to(scores.dtype)
 
@@ -60,7 +67,11 @@ def inverse_cutoff(scores: Tensor, gamma: float | str = "auto") -> Tensor:
 
 
 def division(scores: Tensor, gamma: float | str = "auto") -> Tensor:
-    """Division normalisation: 1 − γ / (γ + ω), for γ > 0 as in :func:`cutoff`."""
+    """Division normalisation: 1 − γ / (γ + ω), for γ > 0 as in :func:`cutoff`.
+
+    * Source: the paper of TADropEdge (arXiv 2106.02892).
+    * Cost: O(M), with ``"auto"`` a sort.
+    """
     threshold = _threshold(scores, gamma)
     if threshold == 0:
         raise TadropedgeError("division needs a positive gamma, got 0", argument="gamma")
@@ -68,7 +79,11 @@ def division(scores: Tensor, gamma: float | str = "auto") -> Tensor:
 
 
 def cdf(scores: Tensor) -> Tensor:
-    """CDF normalisation: f(ω), the share of edges whose score is at most ω."""
+    """CDF normalisation: f(ω), the share of edges whose score is at most ω. It never keeps less than half of the edges.
+
+    * Source: the paper of TADropEdge (arXiv 2106.02892).
+    * Cost: a sort.
+    """
     rank = torch.searchsorted(sorted_values(scores), scores, right=True)
     return rank.to(scores.dtype).div_(scores.shape[0])
 
@@ -76,7 +91,11 @@ def cdf(scores: Tensor) -> Tensor:
 def proportional(scores: Tensor, keep_ratio: float) -> Tensor:
     """min(1, c · ω), with c such that the mean is ``keep_ratio``: any budget can be met.
 
-    Once every edge of positive score is certain, those of score 0 share what is left equally. Cost: one sort.
+    Once every edge of positive score is certain, those of score 0 share what is left equally.
+
+    * Source: sampling with probability proportional to size, cut off at 1, as spectral sparsifiers and DSpar sample.
+    * Cost: a sort.
+    * Good for: small budgets, which the rules of the paper cannot reach.
 
     >>> proportional(torch.tensor([0.0, 1.0, 2.0, 5.0]), 0.5).tolist()
     [0.0, 0.3333333333333333, 0.6666666666666666, 1.0]
@@ -111,6 +130,9 @@ def inverse_proportional(scores: Tensor, keep_ratio: float) -> Tensor:
 
 def floor(scores: Tensor, keep_ratio: float) -> Tensor:
     """max(p, ω) for scores in [0, 1], with p such that the mean is ``keep_ratio``: no edge is kept with less than p.
+
+    * Source: the cap of DropSens (arXiv 2502.07364), for any score that is a probability already.
+    * Cost: a sort.
 
     >>> floor(torch.tensor([0.1, 0.3, 0.9], dtype=torch.float64), 0.5).tolist()
     [0.3, 0.3, 0.9]

@@ -14,7 +14,7 @@ from tadropedge.registry import OPTIONS, RULES, SCORES, USES
 
 EXAMPLES = (
     "original, dropedge@0.7, degree-proportional@0.1, cdf, inverse-cdf, jaccard-proportional:weighted, "
-    "effective-cutoff:connected, gat+dropedge, auto"
+    "effective-cutoff:connected, gat+dropedge, degree-proportional:consistent, dropedge@0.1:finish, auto"
 )
 
 
@@ -50,15 +50,17 @@ def datasets(*, running: RunOptions = RunOptions()) -> None:
 
 
 def methods(*, running: RunOptions = RunOptions()) -> None:
-    """List what methods are made of: scores, rules, uses, options, networks, those of your plug-ins among them."""
+    """List what methods are made of: scores, rules, uses, options, ways of training, networks, your plug-ins' too."""
     running.begin()
     from tadropedge.dropping import grammar
+    from tadropedge.lab.candidate import WAYS
 
     kinds: dict[str, Mapping[str, Any]] = {
         "scores": SCORES, "rules": RULES, "uses": USES, "options": OPTIONS, "networks": NETWORKS, "measures": MEASURES,
     }  # fmt: skip
     listed = {kind: {name: _first_line(found[name]) for name in found} for kind, found in kinds.items()}
-    form = f"[NETWORK+]{grammar().partition(';')[0]}"
+    listed["ways of training"] = WAYS
+    form = f"[NETWORK+]DROPPING[:WAY…], where DROPPING is {grammar().partition(';')[0]}"
     show({"form": form, **listed, "examples": EXAMPLES.split(", ")}, running.json, _told(form, listed))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.callbacks import Callback
 from tadropedge.lab.training.experiment import OWN, Experiment
 from tadropedge.lab.training.fit import fit
+from tadropedge.lab.training.objective import Consistency
 from tadropedge.lab.training.ranks import Ranks
 from tadropedge.lab.training.trial import Outcome, Trial
 
@@ -82,7 +82,10 @@ class Trainer:
         found: list[Group] = []
         for structure, searches in programs.items():
             alone = structure[0] == OWN or self.experiment.training.mini_batch is not None
-            found += _packed(list(searches.values()), 1 if alone else self.fitting, plain=alone)
+            first = next(iter(searches.values()))[0]
+            agreed = Consistency.of(first.candidate.ways, first.settings)
+            most = 1 if alone else self.fitting(1 if agreed is None else agreed.draws)
+            found += _packed(list(searches.values()), most, plain=alone)
         return found
 
     def train(
@@ -107,11 +110,10 @@ class Trainer:
                 outcomes[places[id(trial)].pop(0)] = outcome
         return [outcomes[place] for place in range(len(trials))]
 
-    @cached_property
-    def fitting(self) -> int:
-        """How many trials train at once."""
+    def fitting(self, draws: int = 1) -> int:
+        """How many trials train at once, each with so many draws per step."""
         device = self.experiment.local.device
-        free = SHARE * free_bytes(device)
+        free = SHARE * free_bytes(device) / draws
         most = int((free if device.type == "cuda" else min(free, CPU_BUDGET)) / self._bytes())
         if device.type == "cpu":
             most = min(most, ON_CPU)
