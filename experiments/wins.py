@@ -28,10 +28,8 @@ LIKE, BOTH = "jaccard-proportional:weighted", "jaccard-proportional:weighted:con
 AGREEING = (SCORED, PLAIN, DROPOUT, "sharpen")
 EVERYTHING = ("dropedge", "degree-proportional", LIKE, "cosine-proportional:weighted", SCORED, BOTH, "auto")
 TENTHS = tuple(f"dropedge@{share}:finish" for share in (0.1, 0.05, 0.02))
-GRAPHS = ("cora", "citeseer", "pubmed", *(f"graphs/{name}.npz" for name in (
-    "cora_ml", "citeseer_full", "acm", "dblp", "coauthor_cs", "amazon_photo", "chameleon_filtered", "squirrel_filtered",
-    "minesweeper",
-)))  # fmt: skip
+OTHERS = "cora_ml citeseer_full acm dblp coauthor_cs amazon_photo chameleon_filtered squirrel_filtered minesweeper"
+GRAPHS = ("cora", "citeseer", "pubmed", *(f"graphs/{name}.npz" for name in OTHERS.split()))
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,9 @@ def measure(cell: Cell, folder: Path, options: argparse.Namespace) -> list[dict[
 
 def differences(cell: Cell, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A line per pair: the paired difference in points with its own 95 % half-width, and what else a goal asks."""
-    names = dict.fromkeys(line["candidate"] for line in lines)
-    of = {name: [line for line in lines if line["candidate"] == name] for name in names}
+    of: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        of.setdefault(line["candidate"], []).append(line)
     tests = {name: [100 * line["test"] for line in some] for name, some in of.items()}
     best = max((name for name in tests if name != "auto"), key=lambda name: np.mean(tests[name]))
     shorter = next((name for name in tests if name.startswith("original:epochs")), "")
@@ -158,8 +157,10 @@ def draws(options: argparse.Namespace) -> list[dict[str, Any]]:
             told = Experiment(data=data, training=TrainingSettings(epochs=count), device=options.device)
             times.append(min(train(told, [trial])[0].seconds for _ in range(5)))
         spent[name] = (times[1] - times[0]) / epochs
-    label = labelled(f"fastest of 5 trainings of {epochs} and of {2 * epochs} epochs", options)
-    one = min(spent.values())
+    label, one = (
+        labelled(f"fastest of 5 trainings of {epochs} and of {2 * epochs} epochs", options),
+        min(spent.values()),
+    )
     return [{"candidate": name, "seconds": each, "over_one": each / one, **label} for name, each in spent.items()]
 
 
@@ -192,9 +193,10 @@ def main() -> None:
             except InterruptedError as estimate:
                 print(f"{row}, {cell.name}: {estimate}", flush=True)
                 continue
-            lines, told = [*lines, *found], [*told, *differences(cell, found)]
-            write_rows(pd.DataFrame(told), options.out / f"{row}-differences.csv")
-            print(pd.DataFrame(told).drop(columns=["cell", "faster"]).round(2).to_string(index=False), flush=True)
+            lines, fresh = [*lines, *found], pd.DataFrame(differences(cell, found))
+            told = [*told, fresh]
+            write_rows(pd.concat(told), options.out / f"{row}-differences.csv")
+            print(f"{cell.name}\n{fresh.drop(columns='cell').round(2).to_string(index=False)}", flush=True)
         if lines:
             write_rows(pd.DataFrame(lines), options.out / f"{row}.csv")
 

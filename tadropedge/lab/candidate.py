@@ -30,8 +30,8 @@ from tadropedge.lab.registry import NETWORKS
 AUTO = "auto"
 WAYS = {
     "finish": "the last fifth of the epochs sees the whole graph",
-    "consistent": "several subgraphs per step, whose predictions are asked to agree on all nodes",
-    "sharpen": "the same with one",
+    "consistent": "several subgraphs per step, and a loss that asks their predictions to agree on all nodes",
+    "sharpen": "the same loss with one draw",
 }
 EPOCHS = "epochs@"
 

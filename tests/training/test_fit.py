@@ -187,7 +187,7 @@ def test_a_share_of_the_epochs_is_a_shorter_training():
     whole = fit(Batch(experiment(epochs=5), [trial("dropedge@0.1:finish", seed=3)]))[0]
     assert same(finished, whole)
     for name in ("original:epochs@0", "original:epochs@2", "original:epochs@x", "original:epochs@0.5:epochs@0.2"):
-        with pytest.raises(TadropedgeError, match="epochs|twice"):
+        with pytest.raises(TadropedgeError, match=r"epochs|twice"):
             Candidate.parse(name)
 
 
