@@ -3,9 +3,9 @@
 python -m experiments.wins few-labels [--replicates 30] [--device cuda] [--out results/wins]
 python -m experiments.wins all --estimate          # how many trainings and minutes; nothing is trained
 
-A cell of a row is one comparison with a store of its own: a killed run goes on where it was, and ``--only cora`` runs
-some of the cells. A row ends with OUT/ROW.csv (a line per replicate) and OUT/ROW-differences.csv (a line per difference
-that a goal is about). What PyG's own layers gain from a tenth of the edges is timed by ``benchmarks/pyg.py``.
+A cell of a row is one comparison; ``--only cora`` runs some. All share the store in OUT, so that a killed run goes on
+where it was. A row ends with OUT/ROW.csv (a line per replicate) and OUT/ROW-differences.csv (a line per difference that
+a goal is about). What PyG's own layers gain from a tenth of the edges is timed by ``benchmarks/pyg.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pandas as pd
 
 import tadropedge as tde
 from experiments.frame import commit, machine, write_rows
-from tadropedge.lab import Candidate, Experiment, Search, TrainingSettings, Trial, load, train
+from tadropedge.lab import Candidate, Experiment, Search, Store, TrainingSettings, Trial, load, train
 
 SCORED, PLAIN, DROPOUT = "degree-proportional:consistent", "dropedge:consistent", "original:consistent"
 LIKE, BOTH = "jaccard-proportional:weighted", "jaccard-proportional:weighted:consistent"
@@ -48,8 +48,8 @@ class Cell:
     @property
     def name(self) -> str:
         """What the cell is called in files."""
-        told = [f"{key}-{value}" for key, value in {**self.options, **self.experiment}.items()]
-        return "-".join([Path(self.data).stem, *told])
+        told = {**self.options, **self.experiment}
+        return "-".join([Path(self.data).stem, *(f"{key}-{value}" for key, value in told.items())])
 
 
 def public() -> Iterator[Cell]:
@@ -94,30 +94,29 @@ ROWS = {"few-labels": few_labels, "noise": noise, "tenth": tenth, "public": publ
 
 
 class Estimate:
-    """Says how much a comparison would train, and stops it there."""
+    """Stops a comparison before it trains anything."""
 
     def estimate(self, found: Any) -> None:
-        """Stop."""
+        """Say how much it would train."""
         raise InterruptedError(f"{found.trainings:,} trainings, about {found.seconds / 60:.0f} minutes")
 
 
-def measure(cell: Cell, folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(cell: Cell, store: Store, options: argparse.Namespace) -> list[dict[str, Any]]:
     """A line per replicate of one comparison."""
     data = load(cell.data, **cell.options)
     trials, replicates, epochs = options.trials or cell.trials, options.replicates or cell.replicates, options.epochs
     training = TrainingSettings(epochs=epochs, rungs=(epochs // 8, epochs // 3) if epochs >= 24 else ())
     found = tde.compare(
         data, cell.methods, search=Search(trials=trials, replicates=replicates, seed=options.seed), training=training,
-        controls=cell.controls, out=folder / cell.name, device=options.device,
+        controls=cell.controls, out=store, device=options.device,
         watch=Estimate() if options.estimate else None, **cell.experiment,
     )  # fmt: skip
-    protocol = "tuned once, then starts" if found.results.run["split"] == "fixed" else "nested"
-    label = labelled(f"{protocol}, {trials} trials, {replicates} replicates, {epochs} epochs", options)
-    lines = []
+    way = "tuned once, then starts" if found.results.run["split"] == "fixed" else "nested"
+    label = labelled(f"{way}, {trials} trials, {replicates} replicates, {epochs} epochs", options)
+    lines = list[dict[str, Any]]()
     for row in found.rows:
         costs = {"seconds_per_epoch": row.seconds_per_epoch["train"], "peak_bytes": row.peak_bytes}
-        before = row.while_dropping or {}
-        costs |= {f"{name}_while_dropping": before.get(name) for name in ("train", "peak_bytes")}
+        costs |= {f"{name}_while_dropping": value for name, value in (row.while_dropping or {}).items()}
         for one in row.replicates:
             scores = {"number": one.number, "validation": one.validation, "test": one.test, "kept": one.kept_share}
             lines.append({"cell": cell.name, "candidate": row.candidate, **scores, **costs, **label})
@@ -126,13 +125,11 @@ def measure(cell: Cell, folder: Path, options: argparse.Namespace) -> list[dict[
 
 def differences(cell: Cell, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A line per pair: the paired difference in points with its own 95 % half-width, and what else a goal asks."""
-    of: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        of.setdefault(line["candidate"], []).append(line)
+    of = {line["candidate"]: [one for one in lines if one["candidate"] == line["candidate"]] for line in lines}
     tests = {name: [100 * line["test"] for line in some] for name, some in of.items()}
     best = max((name for name in tests if name != "auto"), key=lambda name: np.mean(tests[name]))
     shorter = next((name for name in tests if name.startswith("original:epochs")), "")
-    told: list[dict[str, Any]] = []
+    told = []
     for name, reference in (*((name, "original") for name in tests), *cell.pairs):
         other = {"best": best, "epochs": shorter}.get(reference, reference)
         if name not in tests or other not in tests or name == other:
@@ -157,11 +154,8 @@ def draws(options: argparse.Namespace) -> list[dict[str, Any]]:
             told = Experiment(data=data, training=TrainingSettings(epochs=count), device=options.device)
             times.append(min(train(told, [trial])[0].seconds for _ in range(5)))
         spent[name] = (times[1] - times[0]) / epochs
-    label, one = (
-        labelled(f"fastest of 5 trainings of {epochs} and of {2 * epochs} epochs", options),
-        min(spent.values()),
-    )
-    return [{"candidate": name, "seconds": each, "over_one": each / one, **label} for name, each in spent.items()]
+    label = labelled(f"fastest of 5 trainings of {epochs}, then of {2 * epochs} epochs", options)
+    return [{"candidate": name, "seconds": each, **label} for name, each in spent.items()]
 
 
 def labelled(protocol: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -170,26 +164,26 @@ def labelled(protocol: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure rows, cell by cell; what is whole is written after each."""
+    """Measure rows, cell by cell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="+", choices=["all", *ROWS, "draws"], metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--replicates", type=int, help="instead of a row's own")
     parser.add_argument("--trials", type=int, help="instead of a row's own")
     parser.add_argument("--epochs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="cells whose name holds this")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--only", default="", help="cells whose name holds this")
     parser.add_argument("--out", type=Path, default=Path("results/wins"))
     parser.add_argument("--estimate", action="store_true", help="say how much there is to do, and do nothing")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     for row in [*ROWS, "draws"] if "all" in options.rows else options.rows:
         lines, told = draws(options) if row == "draws" and not options.estimate else [], []
         for cell in ROWS[row]() if row in ROWS else ():
             if options.only not in cell.name:
                 continue
             try:
-                found = measure(cell, options.out / row, options)
+                with Store(options.out) as store:
+                    found = measure(cell, store, options)
             except InterruptedError as estimate:
                 print(f"{row}, {cell.name}: {estimate}", flush=True)
                 continue
