@@ -53,13 +53,16 @@ def agreement(logs: Tensor, temperature: float | Tensor, balance: float | Tensor
     """:func:`consistency_loss` from the logarithms of predictions ``[..., S, C, N]``; settings ``[...]`` or one."""
     views = logs.exp()
     mean = views.mean(dim=-3)
-    sharp = 1 / torch.as_tensor(temperature, device=logs.device)
-    target = (mean.detach().log() * sharp[..., None, None]).softmax(dim=-2)
+    temperature, balance = (
+        torch.as_tensor(one, dtype=logs.dtype, device=logs.device) for one in (temperature, balance)
+    )
+    target = (mean.detach().log() / temperature[..., None, None]).softmax(dim=-2)
     nodes = logs.shape[-1]
     distance = row_sums((views - target.unsqueeze(-3)).square().sum(dim=-2).mean(dim=-2)) / nodes
     shares = row_sums(mean) / nodes
-    divergence = torch.special.xlogy(shares, shares).sum(dim=-1) + math.log(shares.shape[-1])
-    loss: Tensor = distance + torch.as_tensor(balance, device=logs.device) * divergence
+    bounded = shares.clamp_min(torch.finfo(shares.dtype).tiny)  # a class that nobody predicts has a finite slope
+    divergence = (shares * bounded.log()).sum(dim=-1) + math.log(shares.shape[-1])
+    loss: Tensor = distance + balance * divergence
     return loss
 
 

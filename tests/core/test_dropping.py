@@ -351,6 +351,10 @@ def test_no_gradient_goes_through_the_target_and_none_is_nan():
     logits = torch.tensor([[[500.0, 0.0]], [[-500.0, 0.0]]], requires_grad=True)
     consistency_loss(logits, balance=1.0).backward()
     assert logits.grad.isfinite().all()
+    for balance in (0.0, 1.0):  # a class that nobody predicts
+        logits = torch.tensor([[[500.0, 0.0]], [[400.0, 0.0]]], requires_grad=True)
+        consistency_loss(logits, balance=balance).backward()
+        assert logits.grad.isfinite().all()
     logits = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
     views = logits.softmax(-1)
     target = views.mean(0).detach() ** 2

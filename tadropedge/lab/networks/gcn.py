@@ -37,8 +37,8 @@ class GCN(Network):
 
     ``self_weight`` adds ``h_(ℓ−1) W_self`` to each layer, which is a linear residual; ``batch_norm`` normalises before
     ReLU, the last layer's output included, ``layer_norm`` without it; ``pre_linear`` puts ``dropout(X W + b)`` in front
-    of the first layer; ``feature_dropout`` drops entries of X. All weights and biases start uniform in ± 1 / √outputs,
-    as in the code of DropEdge.
+    of the first layer; ``feature_dropout`` drops entries of X. All weights and biases but those in front start uniform
+    in ± 1 / √outputs, as in the code of DropEdge.
 
     * Source: Kipf and Welling, *Semi-supervised classification with graph convolutional networks* (ICLR 2017); with
       residuals, norms and a first linear layer, Luo, Shi and Wu, *Classic GNNs are strong baselines* (NeurIPS 2024).

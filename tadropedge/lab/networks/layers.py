@@ -24,10 +24,8 @@ from tadropedge.operators.product import dense_product, multiply, sparse_product
 MOMENTUM = 0.1  # of the running statistics of batch norm, as in torch
 VARIANCE_FLOOR = 1e-5
 ALIGNED = 8  # columns
-ON_FEATURES, ON_INPUT = (
-    3_998,
-    3_999,
-)  # places of dropout that are no layer's: of raw features, and of a first linear one
+# Places of dropout that are no layer's: that of raw features, and that of a linear map in front of the layers.
+ON_FEATURES, ON_INPUT = 3_998, 3_999
 
 # -- features --------------------------------------------------------------------------------------------
 

@@ -198,13 +198,15 @@ class SampledBatch(Batch):
             Neighbours(self.whole.of(*edges), hops=self.hops, fanout=self.fanout, seed=seed, dropped=self.dropped)
             for edges in drawn
         ]
-        numbers = torch.arange(len(self.labels), device=self.nodes.device)
-        everyone = random_words(numbers, seed, epoch, EVERYONE).argsort()
+        everyone = None
+        if self.consistency is not None:
+            numbers = torch.arange(len(self.labels), device=self.nodes.device)
+            everyone = random_words(numbers, seed, epoch, EVERYONE).argsort(stable=True)
         order = (random_words(self.nodes, seed, epoch, ORDER) >> 1).argsort(stable=True)
         for number, nodes in enumerate(self.nodes[order].split(self.size)):
             mine = seeds = self.ranks.share(nodes)
             agree = None
-            if self.consistency is not None:
+            if everyone is not None:
                 asked = everyone[number * self.size :][: len(nodes)]
                 seeds = torch.cat((mine, asked[~torch.isin(asked, mine)]))
                 agree = torch.isin(seeds, asked).nonzero()[:, 0]
