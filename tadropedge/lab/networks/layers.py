@@ -96,16 +96,25 @@ class Inputs:
 
 
 class _Shared(Inputs):
-    """Features whose products are made once while this lives; no weight may change meanwhile."""
+    """The ``whole`` features, whose products are made once while this lives; no weight may change meanwhile."""
 
     def __init__(self, whole: Inputs) -> None:
-        self.__dict__.update(whole.__dict__)
-        self._made: dict[Tensor, Tensor] = {}  # tensors are equal to nothing but themselves as keys
+        super().__init__(whole.features, whole.entries)
+        self.whole, self._made = whole, dict[Tensor, Tensor]()  # as keys, tensors are equal to themselves alone
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         if weight not in self._made:
-            self._made[weight] = super().__matmul__(weight)
+            self._made[weight] = self.whole @ weight
         return self._made[weight]
+
+    @cached_property
+    def dense(self) -> Tensor:
+        """Made once, for all steps."""
+        return self.whole.dense
+
+    @cached_property
+    def _places(self) -> Csr:
+        return self.whole._places
 
 
 class _Dropped(Inputs):
