@@ -49,7 +49,8 @@ class Cell:
     def name(self) -> str:
         """What the cell is called in files."""
         told = {**self.options, **self.experiment}
-        return "-".join([Path(self.data).stem, *(f"{key}-{value}" for key, value in told.items())])
+        words = [Path(self.data).stem, *(f"{key}-{value}" for key, value in told.items())]
+        return "-".join(words).translate(str.maketrans(",", "-", "() "))
 
 
 def public() -> Iterator[Cell]:

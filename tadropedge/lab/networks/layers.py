@@ -134,7 +134,7 @@ def drop_features(x: Inputs, rates: Tensor, view: View) -> Features:
     >>> x, step = inputs(torch.eye(2)), Noise(torch.tensor([0.0]), torch.tensor([3]), torch.tensor(0))
     >>> from tadropedge import Graph
     >>> drop_features(x, torch.tensor([0.5]), View(Graph.from_edge_index([[0], [1]]), noise=step)).tolist()
-    [[[2.0, 0.0], [0.0, 0.0]]]
+    [[[0.0, 0.0], [0.0, 2.0]]]
     """
     if view.noise is None:
         return x
