@@ -112,7 +112,7 @@ def measure(cell: Cell, store: Store, options: argparse.Namespace) -> list[dict[
         controls=cell.controls, out=store, device=options.device,
         watch=Estimate() if options.estimate else None, **cell.experiment,
     )  # fmt: skip
-    way = "tuned once, then starts" if found.results.run["split"] == "fixed" else "nested"
+    way = "tuned once, then starts" if found.run["split"] == "fixed" else "nested"
     label = labelled(f"{way}, {trials} trials, {replicates} replicates, {epochs} epochs", options)
     lines = list[dict[str, Any]]()
     for row in found.rows:

@@ -125,7 +125,7 @@ class _Player:
         counts = "finish" in candidate.ways or candidate.epochs < 1
         if candidate.network is not None or candidate.is_auto or counts:
             raise TadropedgeError(
-                f"'{candidate}': networks, auto, finish and epochs are of compare, a training function of one's own has "
+                f"'{candidate}': networks, auto, finish and epochs are of compare, a training function has "
                 "these for itself: name a method such as 'degree-proportional:weighted'",
                 argument="methods",
             )
