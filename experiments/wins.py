@@ -188,11 +188,11 @@ def main() -> None:
             except InterruptedError as estimate:
                 print(f"{row}, {cell.name}: {estimate}", flush=True)
                 continue
-            lines, fresh = [*lines, *found], pd.DataFrame(differences(cell, found))
-            told = [*told, fresh]
+            lines, told = [*lines, *found], [*told, fresh := pd.DataFrame(differences(cell, found))]
             write_rows(pd.concat(told), options.out / f"{row}-differences.csv")
             print(f"{cell.name}\n{fresh.drop(columns='cell').round(2).to_string(index=False)}", flush=True)
         if lines:
+            options.out.mkdir(parents=True, exist_ok=True)
             write_rows(pd.DataFrame(lines), options.out / f"{row}.csv")
 
 

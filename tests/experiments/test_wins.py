@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from experiments import wins
+from tadropedge.lab import load
 
 
 def run(monkeypatch, *words):
@@ -29,6 +30,13 @@ def test_a_row_writes_its_replicates_and_its_differences_and_goes_on_where_it_wa
     assert told.spread[0] == pytest.approx(tests["sharpen"].std(ddof=1))
     run(monkeypatch, "noise", "--out", tmp_path)
     assert pd.read_csv(tmp_path / "noise.csv").equals(rows)
+
+
+def test_the_time_of_four_draws_is_a_row_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(wins, "load", lambda name, **options: load("karate"))
+    run(monkeypatch, "draws", "--out", tmp_path / "new")
+    rows = pd.read_csv(tmp_path / "new" / "draws.csv")
+    assert [name.endswith(":consistent") for name in rows.candidate] == [False, True]
 
 
 def test_every_row_has_cells_whose_methods_and_data_are_known():
