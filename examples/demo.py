@@ -19,7 +19,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 import tadropedge as tde
-from tadropedge.lab.data.load import load
+from tadropedge.lab import load
 
 NODES = 10  # of a cluster
 KEEP_RATIO = 0.3

@@ -22,7 +22,7 @@ SHORT_STEPS = 120  # with c I − L
 LOOK = 60  # steps with c I − L after which the first pair must be
 NEAR = 1e-4  # so good, as a share of c, or the rest takes too long
 ROOM = 160  # vectors that most runs need at most; memory that is not written to is not taken
-MANY_NODES = 1 << 20  # a graph beyond what earlier versions were made for: memory counts more than steps
+MANY_NODES = 1 << 20  # from so many on, memory counts more than steps
 MORE = 40  # vectors that room is made for where that is not enough
 EXHAUSTED = 1e-13  # what is new in a vector, as a share of the largest eigenvalue, when it leads nowhere
 

@@ -1,4 +1,4 @@
-"""What every dataset of ``tadropedge.lab.registry.DATASETS`` must do: fields that fit, splits by number, one seed."""
+"""What every dataset of ``tadropedge.lab.DATASETS`` must do: fields that fit, splits by number, one seed."""
 
 from __future__ import annotations
 
