@@ -11,6 +11,8 @@ except ImportError:
 
 from tadropedge.pyg.module import DropEdge
 
+__all__ = ["SetEpoch"]
+
 
 class SetEpoch(Callback):  # type: ignore[misc, unused-ignore]
     """Call ``set_epoch`` of every :class:`DropEdge` in the model when an epoch of training begins.
