@@ -84,7 +84,8 @@ def _keys(prob: Tensor, graph: Graph | None, pairs: Tensor | None) -> Tensor:
         if pairs is not None:
             raise TadropedgeError("graph= has pairs of its own: leave pairs= out", argument="pairs")
         check_length("prob", prob, check_graph(graph).num_edges, "edge of the graph")
-        pairs = graph.pairs
+        check_device("graph", graph.pairs, prob.device, "prob")
+        return graph.keys
     if pairs is None:
         return numbered_keys(prob.shape[-1], prob.device)
     check_length("pairs", pairs, prob.shape[-1], "probability")

@@ -60,10 +60,10 @@ def int_coin(word, seed, epoch, stream, prob):
 
 
 def check_keys(device):
-    from tadropedge.operators.kernels.gpu import keys
+    from tadropedge.operators.kernels.gpu import draw_keys
 
     for epoch, stream in ((0, 0), (7, 3), (2**40, 1_000)):
-        found = keys(torch.tensor(SEEDS, device=device), torch.tensor(epoch, device=device), stream)
+        found = draw_keys(torch.tensor(SEEDS, device=device), torch.tensor(epoch, device=device), stream)
         for mine, expected in zip(found, key_parts(torch.tensor(SEEDS), epoch, stream), strict=True):
             assert torch.equal(mine.cpu(), expected)
 
@@ -72,7 +72,7 @@ def check_no_coins(device):
     from tadropedge.operators.kernels.gpu import coins
 
     none = torch.empty(0, dtype=F64, device=device)
-    assert coins(none.long(), torch.tensor(SEEDS), torch.tensor(0), none).shape == (len(SEEDS), 0)
+    assert coins(none.long(), torch.tensor(SEEDS, device=device), torch.tensor(0), none).shape == (len(SEEDS), 0)
 
 
 def check_products(device):

@@ -17,7 +17,7 @@ from tadropedge.lab.networks.network import Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.sparse import Operator, Sparse, first_rows
 from tadropedge.lab.networks.view import View
-from tadropedge.operators.kernels import runs_kernels
+from tadropedge.operators.kernels import kernels, runs_kernels
 from tadropedge.operators.pattern import INT32_LIMIT, Csr
 from tadropedge.operators.product import dense_product, multiply, sparse_product
 
@@ -331,10 +331,10 @@ def finish(
     noise, place = (None, 0) if drop is None else (view.noise, drop)
     if runs_kernels(h) and (norm is None or view.training):
         return _in_kernels(h, bias, norm, activate, noise, place)
-    if norm is None and activate and noise is not None:
-        return noise.rectified(h, bias, place)
-    h += bias[:, None]
-    h = h if norm is None else norm(h, view)
+    if norm is None:
+        found: Tensor = kernels(h).finish(h, bias, activate, None if noise is None else noise.coins(place))
+        return found
+    h = norm(h + bias[:, None], view)
     h = h.relu_() if activate else h
     return h if noise is None else noise.drop(h, place)
 
