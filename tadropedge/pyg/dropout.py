@@ -7,8 +7,9 @@ from torch import Tensor
 
 from tadropedge._support.checks import check_flag, check_integer, check_number, check_seed
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.operators.kernels.words import pair_keys
 from tadropedge.pyg.shapes import check_pairs, plain
-from tadropedge.sampling.coins import pair_keys, sample
+from tadropedge.sampling.coins import sample
 
 
 def dropout_edge(

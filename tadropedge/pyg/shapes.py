@@ -19,8 +19,8 @@ from tadropedge._support.checks import check_probability, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
 from tadropedge.operators.kernels import kernels
+from tadropedge.operators.kernels.words import pair_keys
 from tadropedge.pyg.model_checks import SUMMED
-from tadropedge.sampling.coins import pair_keys
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 

@@ -21,14 +21,7 @@ from torch import Tensor
 
 from tadropedge.operators.kernels import kernels
 from tadropedge.operators.kernels.reference import coins_of
-from tadropedge.operators.kernels.words import GOLDEN as GOLDEN
-from tadropedge.operators.kernels.words import MASK as MASK
-from tadropedge.operators.kernels.words import Seed as Seed
-from tadropedge.operators.kernels.words import draw_key as draw_key
-from tadropedge.operators.kernels.words import mix as mix
-from tadropedge.operators.kernels.words import mix_tensor as mix_tensor
-from tadropedge.operators.kernels.words import pair_keys as pair_keys
-from tadropedge.operators.kernels.words import signed as signed
+from tadropedge.operators.kernels.words import GOLDEN, Seed, mix_tensor, signed
 
 FOREST = 1_000_000  # what is added to a stream for the forests of its masks
 RELATION = 2**32  # what is added to a stream for each relation of a graph after the first

@@ -21,9 +21,10 @@ from tadropedge._support.checks import (
 from tadropedge._support.memory import check_memory, within_memory
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_graph
+from tadropedge.operators.kernels.words import MASK, Seed, pair_keys, signed
 from tadropedge.options import connected as keep_connected
 from tadropedge.options import exact as keep_exactly
-from tadropedge.sampling.coins import MASK, Seed, numbered_keys, pair_keys, signed
+from tadropedge.sampling.coins import numbered_keys
 from tadropedge.sampling.plan import Option, Plan
 from tadropedge.uses import dropped
 

@@ -16,8 +16,9 @@ import torch
 
 import tadropedge
 from tadropedge.operators.kernels import runs_kernels
+from tadropedge.operators.kernels.words import GOLDEN, MASK, mix, pair_keys, signed
 from tadropedge.operators.product import sparse_product
-from tadropedge.sampling.coins import GOLDEN, MASK, draw_key, limits, mix, numbered_keys, pair_keys, signed
+from tadropedge.sampling.coins import numbered_keys
 from tadropedge.testing.graphs import complete, path
 
 SEEDS = [0, 1, -2, 2**62]

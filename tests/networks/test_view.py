@@ -10,7 +10,7 @@ from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.sparse import Dense, Entries, Sparse
 from tadropedge.lab.networks.view import DENSE_NODES, View
 from tadropedge.operators.kernels import kernels
-from tadropedge.sampling.coins import GOLDEN, MASK, mix
+from tadropedge.operators.kernels.words import GOLDEN, MASK, mix
 from tadropedge.testing.graphs import clusters, karate, path
 
 NAMES = ("gcn", "random-walk", "gcn")

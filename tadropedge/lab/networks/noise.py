@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from tadropedge.operators.kernels import kernels, reference, runs_kernels
-from tadropedge.operators.kernels.words import Dropout
-from tadropedge.sampling.coins import GOLDEN, MASK, mix_tensor, numbered_keys, signed
+from tadropedge.operators.kernels.words import GOLDEN, MASK, Dropout, mix_tensor, signed
+from tadropedge.sampling.coins import numbered_keys
 
 DROPOUT, WORDS = 1_000, 10_000  # streams below the first belong to the coins of edges
 
