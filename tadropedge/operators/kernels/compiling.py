@@ -13,7 +13,7 @@ from torch import Tensor
 
 Array = np.ndarray[Any, Any]
 
-LARGE = 2**22  # bytes from which NumPy asks for large pages
+LARGE = 2**25  # bytes from which memory is always new: NumPy asks for large pages then, which are sooner ready
 LINE = 16  # numbers in a line of the cache, or in two
 
 

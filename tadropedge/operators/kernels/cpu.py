@@ -189,20 +189,19 @@ def degrees(pattern: Pattern, weights: Tensor, loops: float, dtype: torch.dtype)
 
 @compiled
 def _entries(begin, end, crow, col, pair, weights, left, right, diagonal, out):  # type: ignore[no-untyped-def]
-    """The value of each entry."""
-    kind = out.dtype.type
+    """The value of each entry; without weights all are 1. No unsigned place is checked for counting from the end."""
+    kind, edges = out.dtype.type, np.uint64(weights.shape[1])
     for trial in range(out.shape[0]):
-        w, d = min(trial, weights.shape[0] - 1), min(trial, diagonal.shape[0] - 1)
-        ls, rs = left[min(trial, left.shape[0] - 1)], right[min(trial, right.shape[0] - 1)]
+        ds = diagonal[min(trial, len(diagonal) - 1)]
+        ls, rs = left[min(trial, len(left) - 1)], right[min(trial, len(right) - 1)]
         for i in range(begin, end):
-            for entry in range(crow[i], crow[i + 1]):
-                j = col[entry]
-                if j == i:
-                    out[trial, entry] = diagonal[d, i]
-                elif w < 0:  # no weights: all are 1
-                    out[trial, entry] = ls[i] * rs[j]
-                else:
-                    out[trial, entry] = ls[i] * rs[j] * kind(weights[w, pair[entry]])
+            for entry in range(np.uint64(crow[i]), np.uint64(crow[i + 1])):
+                j = np.uint64(col[entry])
+                value = ls[i] * rs[j]
+                if len(weights) and edges:
+                    edge = np.uint64(pair[entry])
+                    value *= kind(weights[min(trial, len(weights) - 1), edge if edge < edges else np.uint64(0)])
+                out[trial, entry] = ds[i] if j == i else value
 
 
 def entries(pattern: Pattern, weights: Tensor | None, scales: Scales) -> Tensor:
@@ -217,30 +216,34 @@ def entries(pattern: Pattern, weights: Tensor | None, scales: Scales) -> Tensor:
 
 @compiled
 def _thinned(begin, end, crow, col, pair, weights, left, right, diagonal, ends, cols, values):  # type: ignore[no-untyped-def]
-    """The kept entries of each row, moved to its front."""
-    kind = values.dtype.type
+    """The kept entries of each row, moved to its front.
+
+    There are no branches, which would be guessed wrong: whatever is written, the next entry takes the place of a
+    dropped one, and the value of the diagonal comes last.
+    """
+    kind, edges = values.dtype.type, np.uint64(weights.shape[1])
     for trial in range(values.shape[0]):
-        w, d = min(trial, weights.shape[0] - 1), min(trial, diagonal.shape[0] - 1)
-        ls, rs = left[min(trial, left.shape[0] - 1)], right[min(trial, right.shape[0] - 1)]
+        mine, ds = weights[min(trial, len(weights) - 1)], diagonal[min(trial, len(diagonal) - 1)]
+        ls, rs = left[min(trial, len(left) - 1)], right[min(trial, len(right) - 1)]
         for i in range(begin, end):
-            place = crow[i]
-            for entry in range(crow[i], crow[i + 1]):
-                j = col[entry]
-                cols[trial, place] = j
-                if j == i:
-                    values[trial, place] = diagonal[d, i]
-                    place += 1
-                else:  # without a branch, which would be guessed wrong: the next entry takes a dropped one's place
-                    weight = weights[w, pair[entry]]
-                    values[trial, place] = ls[i] * rs[j] * kind(weight)
-                    place += weight != 0
+            place = np.uint64(crow[i])
+            own = place
+            for entry in range(np.uint64(crow[i]), np.uint64(crow[i + 1])):
+                j, edge = np.uint64(col[entry]), np.uint64(pair[entry])
+                is_own = edge >= edges
+                weight = mine[np.uint64(0) if is_own else edge]
+                cols[trial, place] = col[entry]
+                values[trial, place] = ls[i] * rs[j] * kind(weight)
+                own = place if is_own else own
+                place += np.uint64((weight != 0) | is_own)
+            values[trial, own] = ds[i]
             ends[trial, i] = place
 
 
 def thinned(pattern: Pattern, weights: Tensor | None, scales: Scales) -> Thinned:
     """What products with an operator need: its kept entries."""
-    if weights is None:
-        values = as_array(entries(pattern, None, scales))
+    if weights is None or not pattern.num_pairs:
+        values = as_array(entries(pattern, weights, scales))
         return Thinned(pattern.arrays[0][None, 1:], pattern.arrays[1][None], values)
     parts = _parts(weights, scales)
     rows, count = max(map(len, parts)), pattern.num_entries
