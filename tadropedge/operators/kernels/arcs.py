@@ -20,7 +20,7 @@ def _spread(begin, end, mask, place, out):  # type: ignore[no-untyped-def]
     """One arc after the other."""
     mine, target = place[begin:end], out[begin:end]
     for arc in range(len(mine)):
-        target[arc] = mask[mine[arc]]
+        target[arc] = mask[np.uint64(mine[arc])]
 
 
 def spread(mask: Tensor, place: Tensor) -> Tensor:

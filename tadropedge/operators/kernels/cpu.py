@@ -161,7 +161,7 @@ def _degrees(begin, end, ends, weights, loops, out):  # type: ignore[no-untyped-
         total[:] = loops
         for side in range(2):
             for edge in range(ends.shape[1]):
-                total[ends[side, edge]] += total.dtype.type(weight[edge])
+                total[np.uint64(ends[side, edge])] += total.dtype.type(weight[edge])
 
 
 @compiled
@@ -172,8 +172,8 @@ def _counts(begin, end, ends, mask, loops, out):  # type: ignore[no-untyped-def]
         total[:] = loops
         for edge in range(ends.shape[1]):
             one = total.dtype.type(mask[trial, edge])
-            total[ends[0, edge]] += one
-            total[ends[1, edge]] += one
+            total[np.uint64(ends[0, edge])] += one
+            total[np.uint64(ends[1, edge])] += one
 
 
 def degrees(pattern: Pattern, weights: Tensor, loops: float, dtype: torch.dtype) -> Tensor:
