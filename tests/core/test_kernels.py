@@ -15,8 +15,8 @@ import pytest
 import torch
 
 import tadropedge
-from tadropedge.operators.kernels import runs_kernels
-from tadropedge.operators.kernels.words import GOLDEN, MASK, mix, pair_keys, signed
+from tadropedge.operators.kernels import reference, runs_kernels
+from tadropedge.operators.kernels.words import GOLDEN, MASK, draw_key, mix, pair_keys, signed
 from tadropedge.operators.product import sparse_product
 from tadropedge.sampling.coins import numbered_keys
 from tadropedge.testing.graphs import complete, path
@@ -35,8 +35,7 @@ def check_coins(device, edges):
     shapes = [(every[2], prob[0, 0]), (every[:1], prob[0]), (every, prob[0, 0]), (every, prob[0, :1]), (every, prob)]
     for words, numbered in ((numbered_keys(edges, torch.device("cpu")), True), (random_keys(edges), False)):
         for (seeds, chances), (epoch, stream) in product(shapes, ((7, 0), (-1, 1_000_000))):
-            multiplier, offset = draw_key(seeds, epoch, stream, seeds.device)
-            expected = (words * multiplier + offset) >> 11 < limits(chances)
+            expected = reference.coins(words, seeds, epoch, chances, stream)
             for keys in [words.to(device)] + [None] * numbered:
                 at = seeds.to(device), torch.tensor(epoch, device=device), chances.to(device), stream
                 assert torch.equal(coins(keys, *at).cpu(), expected)

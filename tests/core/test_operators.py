@@ -1,7 +1,5 @@
 """Shift operators: their nine formulas, products, gradients, what is refused, and the same bits as ever."""
 
-from functools import partial
-
 import dense
 import numpy as np
 import pytest
