@@ -79,7 +79,8 @@ class Inputs:
     def slope(self, gradient: Tensor) -> Tensor:
         """``Xᵀ g`` for ``g [T, n, H]``."""
         if not self.is_sparse:
-            return dense_product(self.features.t(), gradient)
+            found: Tensor = kernels(gradient).dense_slope(self.features, gradient)
+            return found
         turned, values = self._turned
         return multiply(turned, values, gradient.contiguous())
 
@@ -334,7 +335,8 @@ def finish(
     if norm is None:
         found: Tensor = kernels(h).finish(h, bias, activate, None if noise is None else noise.coins(place))
         return found
-    h = norm(h + bias[:, None], view)
+    h += bias[:, None]
+    h = norm(h, view)
     h = h.relu_() if activate else h
     return h if noise is None else noise.drop(h, place)
 

@@ -21,13 +21,22 @@ from torch import Tensor
 from tadropedge.operators.kernels import reference
 from tadropedge.operators.kernels.arcs import kept_arcs, spread
 from tadropedge.operators.kernels.compiling import Array, as_array, compiled, empty, mixed, reordered
-from tadropedge.operators.kernels.layers import accuracy, adam, cross_entropy, dense_product, dropout, finish
+from tadropedge.operators.kernels.layers import (
+    accuracy,
+    adam,
+    cross_entropy,
+    dense_product,
+    dense_slope,
+    dropout,
+    finish,
+)
 from tadropedge.operators.kernels.threads import run
 from tadropedge.operators.kernels.words import GOLDEN, MASK, Seed, as_word, broadcast, key_of_draw, signed
 from tadropedge.operators.pattern import Csr, Pattern, Scales
 
 __all__ = [
-    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "draw_keys", "dropout", "entries",
+    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope",
+    "draw_keys", "dropout", "entries",
     "finish", "kept_arcs", "product", "slopes", "spread", "thinned", "thinned_product",
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from tadropedge.operators.kernels.reference import (
     cross_entropy,
     degrees,
     dense_product,
+    dense_slope,
     dropout,
     entries,
     finish,
@@ -30,7 +31,8 @@ from tadropedge.operators.kernels.words import GOLDEN, Seed, as_word
 from tadropedge.operators.pattern import Csr, Pattern
 
 __all__ = [
-    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "draw_keys", "dropout", "entries",
+    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope",
+    "draw_keys", "dropout", "entries",
     "finish", "kept_arcs", "product", "slopes", "spread", "thinned", "thinned_product",
 ]  # fmt: skip
 

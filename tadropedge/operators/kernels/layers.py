@@ -197,18 +197,24 @@ class _Narrow(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         a, b = ctx.saved_tensors
-        left, turned = as_array(_batch(a)), as_array(_batch(b.mT))
-        (trials, rows, columns), width, for_a, for_b = gradient.shape, a.shape[-1], None, None
-        g, work = as_array(gradient), gradient.numel() * a.shape[-1]
+        (trials, rows, _), for_a, for_b = gradient.shape, None, None
         if ctx.needs_input_grad[0]:
-            for_a = empty((trials, rows, width), a.dtype)
-            run(_combinations, rows, work, g, turned, as_array(for_a))
+            for_a, turned = empty((trials, rows, a.shape[-1]), a.dtype), as_array(_batch(b.mT))
+            run(_combinations, rows, gradient.numel() * a.shape[-1], as_array(gradient), turned, as_array(for_a))
             for_a = for_a.sum_to_size(a.shape)
         if ctx.needs_input_grad[1]:
-            parts = torch.empty((trials, -(-rows // ROWS), columns, width), dtype=a.dtype)
-            run(_outer, parts.shape[1], work, left, g, as_array(parts))
-            for_b = parts.sum(dim=1).mT.sum_to_size(b.shape)
+            for_b = dense_slope(a, gradient).sum_to_size(b.shape)
         return for_a, for_b
+
+
+def dense_slope(a: Tensor, gradient: Tensor) -> Tensor:
+    """``aᵀ g [T, k, m]``, what a dense product gives to b, for a ``[n, k]`` or ``[T, n, k]`` and g ``[T, n, m]``."""
+    (trials, rows, columns), width = gradient.shape, a.shape[-1]
+    if columns > NARROW or a.dtype != gradient.dtype:
+        return reference.dense_slope(a, gradient)
+    parts = torch.empty((trials, -(-rows // ROWS), columns, width), dtype=a.dtype)
+    run(_outer, parts.shape[1], gradient.numel() * width, as_array(_batch(a)), as_array(gradient), as_array(parts))
+    return parts.sum(dim=1).mT
 
 
 def _batch(x: Tensor) -> Tensor:

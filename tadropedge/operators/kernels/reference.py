@@ -117,6 +117,11 @@ def dense_product(a: Tensor, b: Tensor) -> Tensor:
     return product
 
 
+def dense_slope(a: Tensor, gradient: Tensor) -> Tensor:
+    """``aᵀ g``, what a dense product gives to b."""
+    return dense_product(a.mT, gradient)
+
+
 class _DenseProduct(torch.autograd.Function):
     """The product on a CPU, and its gradients."""
 
