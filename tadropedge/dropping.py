@@ -39,7 +39,6 @@ from tadropedge.graph import Graph
 from tadropedge.options import EXCLUSIVE
 from tadropedge.registry import OPTIONS, RULES, SCORES, USES
 from tadropedge.rules import NO_INVERSE, BudgetError, Rule, check_rule, keep_probabilities, meets_budget
-from tadropedge.sampling.coins import pair_keys
 from tadropedge.sampling.plan import Draw, Plan
 
 Score = Callable[..., Tensor]
@@ -249,7 +248,7 @@ spanning forest is kept whatever the keep probabilities of its edges, so dividin
         return self._plan_of(graph, self._probabilities(scores, lenient, self.keep_prob, self.keep_ratio), keys)  # type: ignore[arg-type]
 
     def _plan_of(self, graph: Graph, prob: Tensor, keys: Tensor | None = None) -> Plan:
-        keys = pair_keys(graph.pairs) if keys is None else keys
+        keys = graph.keys if keys is None else keys
         use = _everything if self.rule is None else USES[self.use]
         return Plan(graph, keys, prob, use, tuple(OPTIONS[name] for name in self.options))
 

@@ -24,7 +24,9 @@ from tadropedge._support.checks import (
 from tadropedge._support.fingerprint import fingerprint
 from tadropedge._support.memory import check_memory
 from tadropedge.errors import TadropedgeError, show
-from tadropedge.operators.pattern import Pattern
+from tadropedge.operators.kernels import kernels
+from tadropedge.operators.kernels.words import pair_keys
+from tadropedge.operators.pattern import INT32_LIMIT, Pattern
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -218,6 +220,11 @@ class Graph:
         return Pattern.of(self.pairs, self.num_nodes)
 
     @cached_property
+    def keys(self) -> Tensor:
+        """The identity of each edge, int64 ``[M]``, by which coins know it: a hash of its two node ids."""
+        return pair_keys(self.pairs)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of nodes, edges and weights: equal for equal graphs, whatever input they came from."""
         return fingerprint(num_nodes=self.num_nodes, pairs=self.pairs, weight=self.weight)
@@ -243,6 +250,9 @@ class Graph:
         """
         check_length("values", values, self.num_edges, "edge of the graph")
         check_device("values", values, self.device, "the graph")
+        if values.dtype == torch.bool and values.dim() == 1 and loops is True:
+            mask: Tensor = kernels(values).spread(values, self._arc_place)
+            return mask
         padding = values.new_full((*values.shape[:-1], 1), loops)
         return torch.cat((values, padding), dim=-1).index_select(-1, self._arc_place)
 
@@ -280,7 +290,8 @@ class Graph:
     @cached_property
     def _arc_place(self) -> Tensor:
         """Where the value of each arc stands among those of M pairs and one more for self-loops."""
-        return torch.where(self.arc_pair < 0, self.num_edges, self.arc_pair)
+        index = torch.int32 if self.num_edges < INT32_LIMIT else torch.int64  # of which a mask reads half as much
+        return torch.where(self.arc_pair < 0, self.num_edges, self.arc_pair).to(index)
 
     def to(self, device: torch.device | str) -> Graph:
         """Return the same graph on another device."""

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from tadropedge._support.checks import check_number, check_tensor
 from tadropedge.errors import TadropedgeError
-
-BLOCK = 4096  # entries that are summed together
+from tadropedge.operators.kernels.reference import row_sums
 
 
 def consistency_loss(logits: Tensor, *, temperature: float = 0.5, balance: float = 0.0) -> Tensor:
@@ -64,15 +63,3 @@ def agreement(logs: Tensor, temperature: float | Tensor, balance: float | Tensor
     divergence = (shares * bounded.log()).sum(dim=-1) + math.log(shares.shape[-1])
     loss: Tensor = distance + balance * divergence
     return loss
-
-
-def row_sums(values: Tensor) -> Tensor:
-    """The sums over the last axis of ``values [..., N]``: the same bits however many rows there are.
-
-    Torch cuts a single long row into as many pieces as there are threads, but never a row among others.
-    """
-    if values.shape[-1] <= BLOCK:
-        return values.sum(dim=-1)
-    blocks = torch.nn.functional.pad(values, (0, -values.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
-    sums: Tensor = blocks.sum(dim=-1).sum(dim=-1)
-    return sums

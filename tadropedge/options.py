@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.errors import TadropedgeError
-from tadropedge.sampling.coins import FOREST, limits, uniform
+from tadropedge.sampling.coins import FOREST, uniform
 from tadropedge.sampling.plan import Draw
 
 LARGEST = torch.finfo(torch.float64).max
@@ -57,7 +57,7 @@ def connected(draw: Draw) -> Draw:
     rest = total - torch.where(tree, units, 0).sum(dim=-1, keepdim=True)
     needed = (total - tree.sum(dim=-1, keepdim=True) * one).clamp_min(0)  # kept edges outside of the forest, expected
     prob = draw.prob * (needed.to(torch.float64) / rest.clamp_min(1).to(torch.float64))
-    kept = draw.sample(prob if prob.is_cuda else limits(prob))
+    kept = draw.sample(prob)
     return replace(draw, always=tree, kept=kept | tree)
 
 

@@ -13,7 +13,7 @@ from tadropedge import __version__
 from tadropedge.cli.options import RunOptions
 from tadropedge.cli.output import show
 
-NEEDED = ("", "lab", "files")  # extras of which nothing may be missing: the core and the command line
+NEEDED = ("", "lab", "fast", "files")  # extras of which nothing may be missing: the core and the command line
 EXTRAS = (*NEEDED, "ray")
 
 
@@ -87,6 +87,7 @@ def _devices() -> Iterator[tuple[str, str]]:
     import torch
 
     from tadropedge._support.memory import free_bytes, size
+    from tadropedge.operators.kernels import has_numba
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield "CPU", f"{cores} cores ({platform.machine()}), {size(free_bytes())} of memory free"
@@ -94,6 +95,8 @@ def _devices() -> Iterator[tuple[str, str]]:
         "threads",
         f"{torch.get_num_threads()} of torch (OMP_NUM_THREADS {os.environ.get('OMP_NUM_THREADS', 'not set')})",
     )
+    compiled = "compiled by numba" if has_numba() else "torch and SciPy, slower: pip install 'tadropedge[fast]'"
+    yield "CPU kernels", compiled
     if not torch.cuda.is_available():
         built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for CPUs alone"
         yield "GPU", f"none that torch can use ({built})"

@@ -1,9 +1,11 @@
-"""The shift operator S: a fixed pattern with values ``[..., E]``, renormalised for every mask of kept edges."""
+"""The shift operator S of a subgraph, ``diag(d) + diag(l) A diag(r)``, renormalised for every mask of kept edges."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +14,10 @@ from tadropedge._support.checks import check_device, check_length, check_probabi
 from tadropedge._support.memory import check_memory, within_memory
 from tadropedge.errors import TadropedgeError, lookup, show
 from tadropedge.graph import Graph, check_graph
-from tadropedge.operators.pattern import Pattern
-from tadropedge.operators.product import as_torch, sparse_product
-
-# A normalisation turns the kept edge values [..., M] and the pattern into the values of the edges, [..., M] where S is
-# symmetric, else [..., 2 M] with one for each direction, and of the diagonal, [..., N].
-Normalization = Callable[[Tensor, Pattern], tuple[Tensor, Tensor]]
+from tadropedge.operators.kernels import kernels
+from tadropedge.operators.kernels.words import broadcast
+from tadropedge.operators.pattern import Pattern, Scales
+from tadropedge.operators.product import sparse_product
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LEAST = 2.0**-53  # coins are multiples of it, so smaller keep probabilities cannot be told from 0
@@ -26,11 +26,39 @@ LANCZOS_TOLERANCE = 1e-9  # relative change of the eigenvalue from one estimate 
 
 
 @dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The symmetric matrix A of a subgraph's edges, or those of a batch of subgraphs of one graph.
+
+    ``weights [..., M]`` are a mask of kept edges, or numbers of the type ``dtype``.
+    """
+
+    pattern: Pattern
+    weights: Tensor
+    dtype: torch.dtype
+
+    def degrees(self, loops: float = 0.0) -> Tensor:
+        """The row sums of A, each plus ``loops``, ``[..., N]``: with 1 the degrees of A + I."""
+        like = self.weights.new_empty(0, dtype=self.dtype)
+        found: Tensor = kernels(like).degrees(self.pattern, self.weights, loops, self.dtype)
+        return found
+
+    def ones(self) -> Tensor:
+        """One for every node, ``[N]``."""
+        return torch.ones(self.pattern.num_nodes, dtype=self.dtype, device=self.weights.device)
+
+
+# A normalisation turns A into the parts of S. What it does with the weights of edges must be in these.
+Normalization = Callable[[Adjacency], Scales]
+
+
+@dataclass(frozen=True, eq=False)
 class ShiftOperator:
     """The shift operator S of a subgraph, or those of a batch of subgraphs of one graph.
 
-    ``values [..., E]`` are the values of the entries of ``pattern``; ``shift @ x`` multiplies ``x [..., N, F]``, with
-    gradients through x and, where ``values`` require them, through the values.
+    ``shift @ x`` multiplies ``x [..., N, F]``, with gradients through x and, where they are asked for, through the
+    weights of the edges. It holds ``weights [..., M]``, a mask or numbers, ``None`` where all are 1, and ``scales``;
+    kept entries are listed at its first product. ``values [..., E]``, those of the entries of ``pattern``, are made
+    when somebody asks for them.
 
     >>> graph = Graph.from_edge_index([[0, 1], [1, 2]])
     >>> shift = shift_operator(graph, torch.tensor([True, False]))
@@ -41,35 +69,91 @@ class ShiftOperator:
     """
 
     pattern: Pattern
-    values: Tensor
-    symmetric: bool = True
+    weights: Tensor | None
+    scales: Scales
+
+    @cached_property
+    def batch(self) -> torch.Size:
+        """The axes of the batch."""
+        return broadcast(*(part.shape[:-1] for part in (self.weights, *self.scales[:3]) if part is not None))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number type of the values."""
+        return self.scales.left.dtype
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether S equals its transpose."""
+        return self.scales.symmetric
 
     @property
     def shape(self) -> torch.Size:
         """``[..., N, N]``."""
         n = self.pattern.num_nodes
-        return torch.Size((*self.values.shape[:-1], n, n))
+        return torch.Size((*self.batch, n, n))
+
+    @cached_property
+    def values(self) -> Tensor:
+        """The values of the entries, ``[..., E]``, with gradients to the weights that ask for them."""
+        found: Tensor = kernels(self.scales.left).entries(self.pattern, *self._rows(self.batch))
+        return found.view(*self.batch, self.pattern.num_entries)
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """S x, for x of shape ``[..., N, F]``; batch axes of S and x broadcast."""
         x = self._checked(x)
-        try:
-            batch = torch.broadcast_shapes(self.values.shape[:-1], x.shape[:-2])
-        except RuntimeError:
-            raise TadropedgeError(
-                f"the batch axes {list(self.values.shape[:-1])} of the shift operator and {list(x.shape[:-2])} of x "
-                "do not fit"
-            ) from None
-        # All batch axes become one. Where only S or only x is a batch, the other is not copied.
-        values = self.values.to(x.dtype)
-        if values.dim() > 1:
-            values = values.expand(*batch, -1).reshape(-1, values.shape[-1])
-        signals = x if x.dim() == 2 else x.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:])
-        return sparse_product(self.pattern, values, signals, symmetric=self.symmetric).view(*batch, *x.shape[-2:])
+        batch = self.batch
+        if batch != x.shape[:-2]:
+            try:
+                batch = torch.broadcast_shapes(batch, x.shape[:-2])
+            except RuntimeError:
+                raise TadropedgeError(
+                    f"the batch axes {list(self.batch)} of the shift operator and {list(x.shape[:-2])} of x do not fit"
+                ) from None
+        signals = _as_rows(x, batch, 2)
+        if self.dtype == x.dtype and not self._learns and (batch == self.batch or self.batch.numel() == 1):
+            product: Tensor = _Product.apply(signals, self)  # type: ignore[no-untyped-call]
+        else:
+            values = _as_rows(self.values.to(x.dtype), batch)
+            product = sparse_product(self.pattern, values, signals, symmetric=self.symmetric)
+        shape = (*batch, *x.shape[-2:])
+        return product if product.shape == shape else product.view(shape)  # a view could not be changed in place
+
+    def scaled(self, factor: Tensor) -> ShiftOperator:
+        """S times a ``factor [...]`` for each subgraph."""
+        left, right, diagonal, symmetric = self.scales
+        factor = factor[..., None]
+        return ShiftOperator(self.pattern, self.weights, Scales(left * factor, right, diagonal * factor, symmetric))
+
+    @cached_property
+    def thinned(self) -> Any:
+        """Its kept entries, as products need them: listed once for all of them."""
+        return kernels(self.scales.left).thinned(self.pattern, *self._rows(self.batch))
+
+    @cached_property
+    def turned(self) -> ShiftOperator:
+        """The transpose: left and right change places."""
+        if self.symmetric:
+            return self
+        left, right, diagonal, symmetric = self.scales
+        return ShiftOperator(self.pattern, self.weights, Scales(right, left, diagonal, symmetric))
+
+    @cached_property
+    def _learns(self) -> bool:
+        """Whether gradients flow to its values."""
+        return any(part is not None and part.requires_grad for part in (self.weights, *self.scales[:3]))
+
+    def _rows(self, batch: torch.Size) -> tuple[Tensor | None, Scales]:
+        """The parts with one axis of subgraphs: what all of them share has one row."""
+        left, right, diagonal, symmetric = self.scales
+        weights = None if self.weights is None else _as_rows(self.weights, batch)
+        one = _as_rows(left, batch)
+        other = one if right is left else _as_rows(right, batch)
+        return weights, Scales(one, other, _as_rows(diagonal, batch), symmetric)
 
     def _checked(self, x: object) -> Tensor:
         """Return x if it can be multiplied by S."""
-        here, n = self.values.device, self.pattern.num_nodes
+        here, n = self.scales.left.device, self.pattern.num_nodes
         floats = (torch.float32, torch.float64) if here.type == "cpu" else FLOATS
         found = check_tensor("x", x)
         if found.shape[-2:-1] != (n,) or found.dtype not in floats or found.device != here:
@@ -83,7 +167,7 @@ class ShiftOperator:
 
     def to_sparse_csr(self) -> Tensor:
         """The same operator as a torch CSR tensor ``[..., N, N]``."""
-        return as_torch(self.pattern, self.values)
+        return self.pattern.as_torch(self.values)
 
     def to_dense(self) -> Tensor:
         """The same operator as a dense tensor ``[..., N, N]``."""
@@ -94,8 +178,34 @@ class ShiftOperator:
         return flat.index_copy(-1, places, self.values).view(self.shape)
 
     def __repr__(self) -> str:
-        batch = tuple(self.values.shape[:-1])
-        return f"ShiftOperator(nodes={self.pattern.num_nodes}, entries={self.pattern.num_entries}, batch={batch})"
+        entries, batch = self.pattern.num_entries, tuple(self.batch)
+        return f"ShiftOperator(nodes={self.pattern.num_nodes}, entries={entries}, batch={batch})"
+
+
+class _Product(torch.autograd.Function):
+    """The product with an operator that does not learn, and its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, shift: ShiftOperator) -> Tensor:
+        ctx.shift, ctx.shape = shift, x.shape
+        product: Tensor = kernels(x).thinned_product(shift.pattern, shift.thinned, x)
+        return product
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        turned: ShiftOperator = ctx.shift.turned
+        slope: Tensor = kernels(gradient).thinned_product(turned.pattern, turned.thinned, gradient)
+        return slope.sum_to_size(ctx.shape), None
+
+
+def _as_rows(part: Tensor, batch: torch.Size, own: int = 1) -> Tensor:
+    """A part ``[..., *own]`` of a batch with one axis before its own; where nothing differs, that has length 1."""
+    before, after = part.shape[:-own], part.shape[-own:]
+    if len(before) == 1 and before == batch:
+        return part
+    return (
+        part.reshape(1, *after) if before.numel() == 1 else part.expand(*batch, *after).reshape(batch.numel(), *after)
+    )
 
 
 @within_memory("a shift operator", "take fewer subgraphs at once")
@@ -144,30 +254,27 @@ def shift_operator(
         raise TadropedgeError(
             f"dtype must be a floating point type of torch, got {show(dtype, typed=False)}", argument="dtype"
         )
-    everything = torch.ones(graph.num_edges, dtype=dtype, device=graph.device)
-    kept = everything if keep is None else _checked_keep(graph, keep).to(dtype)
-    if unbiased is not None and keep is not None:
-        kept = kept / _checked_prob(graph, unbiased, kept).to(dtype).clamp_min(max(LEAST, torch.finfo(dtype).tiny))
-        return reweighted(shift_operator(graph, normalization=normalization, dtype=dtype), kept)
+    weights = None if keep is None else _checked_keep(graph, keep)
+    if unbiased is None or weights is None:
+        return normalized(graph, weights, normalize, dtype)
+    prob = _checked_prob(graph, unbiased, weights).to(dtype).clamp_min(max(LEAST, torch.finfo(dtype).tiny))
+    return reweighted(normalized(graph, None, normalize, dtype), weights.to(dtype) / prob)
+
+
+def normalized(graph: Graph, weights: Tensor | None, normalize: Normalization, dtype: torch.dtype) -> ShiftOperator:
+    """The operator of edges with ``weights [..., M]``, a mask or numbers; ``None``: of all edges, with their own."""
     if graph.weight is not None:
-        kept = kept * graph.weight.to(dtype)
-    return placed(graph.pattern, *normalize(kept, graph.pattern))
-
-
-def placed(pattern: Pattern, edges: Tensor, diagonal: Tensor) -> ShiftOperator:
-    """Put the values of edges, ``[..., M]`` or ``[..., 2 M]``, and of the diagonal ``[..., N]`` into the pattern."""
-    symmetric = edges.shape[-1] == pattern.num_pairs  # one value stands for both directions of an edge
-    source = pattern.pair_source if symmetric else pattern.source
-    values = torch.cat((edges, diagonal), dim=-1).index_select(-1, source)
-    return ShiftOperator(pattern, values, symmetric)
+        own = graph.weight.to(dtype)
+        weights = own if weights is None else weights.to(dtype) * own
+    elif weights is not None and weights.dtype != torch.bool:
+        weights = weights.to(dtype)
+    everything = torch.ones(graph.num_edges, dtype=torch.bool, device=graph.device) if weights is None else weights
+    return ShiftOperator(graph.pattern, weights, normalize(Adjacency(graph.pattern, everything, dtype)))
 
 
 def reweighted(whole: ShiftOperator, factors: Tensor) -> ShiftOperator:
     """Multiply both entries of each edge by its factor ``[..., M]``; the diagonal stays as it is."""
-    pattern = whole.pattern
-    ones = factors.new_ones((*factors.shape[:-1], pattern.num_nodes))
-    values = torch.cat((factors, ones), dim=-1).index_select(-1, pattern.pair_source) * whole.values
-    return ShiftOperator(pattern, values, whole.symmetric)
+    return ShiftOperator(whole.pattern, factors if whole.weights is None else whole.weights * factors, whole.scales)
 
 
 def _checked_keep(graph: Graph, keep: object) -> Tensor:
@@ -205,14 +312,6 @@ def _checked_prob(graph: Graph, prob: object, kept: Tensor) -> Tensor:
 # -- normalisations --------------------------------------------------------------------------------------
 
 
-def _degrees(kept: Tensor, pattern: Pattern, start: float) -> Tensor:
-    """The row sums of A, each plus ``start``, ``[..., N]``: with 1 the degrees of A + I."""
-    low, high = pattern.pairs
-    degrees = kept.new_full((*kept.shape[:-1], pattern.num_nodes), start)
-    degrees.scatter_add_(-1, low.expand_as(kept), kept)
-    return degrees.scatter_add_(-1, high.expand_as(kept), kept)
-
-
 def _positive(degrees: Tensor) -> Tensor:
     """Where a degree counts as positive: of a number below the least normal one, 1 / degree may overflow."""
     return degrees >= torch.finfo(degrees.dtype).tiny
@@ -224,60 +323,52 @@ def _safe_power(degrees: Tensor, power: float) -> Tensor:
     return torch.where(positive, torch.where(positive, degrees, 1.0) ** power, 0.0)
 
 
-def _scaled(kept: Tensor, pattern: Pattern, scale: Tensor) -> Tensor:
-    """kept_ij · scale_i · scale_j."""
-    low, high = pattern.pairs
-    return scale.index_select(-1, low) * scale.index_select(-1, high) * kept
+def _gcn(a: Adjacency) -> Scales:
+    scale = a.degrees(1.0).rsqrt()  # degrees are at least 1, by the self-loop
+    return Scales(scale, scale, scale * scale)
 
 
-def _rows_scaled(kept: Tensor, pattern: Pattern, scale: Tensor) -> Tensor:
-    """scale_i · kept_ij, one value per direction."""
-    return scale.index_select(-1, pattern.pairs.flatten()) * torch.cat((kept, kept), dim=-1)
+def _gcn_residual(a: Adjacency) -> Scales:
+    left, right, diagonal, _ = _gcn(a)
+    return Scales(left, right, diagonal + 1)
 
 
-def _gcn(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    scale = _degrees(kept, pattern, 1.0).rsqrt()  # degrees are at least 1, by the self-loop
-    return _scaled(kept, pattern, scale), scale * scale
+def _first_order(a: Adjacency) -> Scales:
+    scale = _safe_power(a.degrees(), -0.5)
+    return Scales(scale, scale, a.ones())
 
 
-def _gcn_residual(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    edges, diagonal = _gcn(kept, pattern)
-    return edges, diagonal + 1
+def _random_walk(a: Adjacency) -> Scales:
+    inverse = a.degrees(1.0).reciprocal()
+    return Scales(inverse, a.ones(), inverse, symmetric=False)
 
 
-def _first_order(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    degrees = _degrees(kept, pattern, 0.0)
-    return _scaled(kept, pattern, _safe_power(degrees, -0.5)), torch.ones_like(degrees)
+def _neighbour_mean(a: Adjacency) -> Scales:
+    inverse = _safe_power(a.degrees(), -1.0)
+    return Scales(inverse, a.ones(), torch.zeros_like(inverse), symmetric=False)
 
 
-def _random_walk(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    inverse = _degrees(kept, pattern, 1.0).reciprocal()
-    return _rows_scaled(kept, pattern, inverse), inverse
+def _adjacency(a: Adjacency) -> Scales:
+    ones = a.ones()
+    return Scales(ones, ones, torch.zeros_like(ones))
 
 
-def _neighbour_mean(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    inverse = _safe_power(_degrees(kept, pattern, 0.0), -1.0)
-    return _rows_scaled(kept, pattern, inverse), torch.zeros_like(inverse)
+def _laplacian(a: Adjacency) -> Scales:
+    return Scales(-a.ones(), a.ones(), a.degrees())
 
 
-def _adjacency(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    return kept, kept.new_zeros((*kept.shape[:-1], pattern.num_nodes))
+def _normalized_laplacian(a: Adjacency) -> Scales:
+    degrees = a.degrees()
+    scale = _safe_power(degrees, -0.5)
+    return Scales(-scale, scale, _positive(degrees).to(a.dtype))
 
 
-def _laplacian(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    return -kept, _degrees(kept, pattern, 0.0)
-
-
-def _normalized_laplacian(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    degrees = _degrees(kept, pattern, 0.0)
-    return -_scaled(kept, pattern, _safe_power(degrees, -0.5)), _positive(degrees).to(kept.dtype)
-
-
-def _spectral(kept: Tensor, pattern: Pattern) -> tuple[Tensor, Tensor]:
-    edges, diagonal = _adjacency(kept, pattern)
-    top = _largest_eigenvalue(placed(pattern, edges.detach().double(), diagonal.double()))
-    top = torch.where(_positive(top.to(kept.dtype)), top, 0.0)
-    return edges * _safe_power(top, -1.0).to(kept.dtype)[..., None], diagonal
+def _spectral(a: Adjacency) -> Scales:
+    exact = Adjacency(a.pattern, a.weights.detach().double(), torch.float64)
+    top = _largest_eigenvalue(ShiftOperator(a.pattern, exact.weights, _adjacency(exact)))
+    top = torch.where(_positive(top.to(a.dtype)), top, 0.0)
+    ones = a.ones()
+    return Scales(ones * _safe_power(top, -1.0).to(a.dtype)[..., None], ones, torch.zeros_like(ones))
 
 
 NORMALIZATIONS: dict[str, Normalization] = {
@@ -302,8 +393,8 @@ def _largest_eigenvalue(shift: ShiftOperator) -> Tensor:
     after 10, 20, 40, … steps: each time its error falls at least to a quarter, so a change below the tolerance bounds
     the error that is left. Few steps are enough but on long paths, where ``LANCZOS_STEPS`` give seven digits.
     """
-    batch, n = shift.values.shape[:-1], shift.pattern.num_nodes
-    q = shift.values.new_full((*batch, n, 1), n**-0.5)
+    batch, n = shift.batch, shift.pattern.num_nodes
+    q = shift.scales.left.new_full((*batch, n, 1), n**-0.5)
     before, beta, top = torch.zeros_like(q), q.new_zeros((*batch, 1, 1)), q.new_zeros(batch)
     steps, next_estimate = min(n, LANCZOS_STEPS), min(n, 10)
     diagonal: list[Tensor] = []

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from tadropedge._support.checks import check_flag, check_integer, check_number, check_seed
 from tadropedge.errors import TadropedgeError, show
+from tadropedge.operators.kernels.words import pair_keys
 from tadropedge.pyg.shapes import check_pairs, plain
-from tadropedge.sampling.coins import limits, pair_keys, sample
+from tadropedge.sampling.coins import sample
 
 
 def dropout_edge(
@@ -67,7 +68,7 @@ def dropout_edge(
         seed = check_seed(seed)
         keep_prob = 1.0 - torch.as_tensor(p, dtype=torch.float64, device=edge_index.device)
         keys = pair_keys(plain(edge_index), ordered=not force_undirected)
-        kept = sample(keys, limits(keep_prob).expand(len(keys)), seed, epoch)
+        kept = sample(keys, keep_prob.reshape(-1), seed, epoch)
     if not force_undirected:
         return edge_index[:, kept], kept
     row, col = edge_index

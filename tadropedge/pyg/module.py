@@ -19,6 +19,7 @@ from tadropedge._support.checks import check_integer, check_length, check_number
 from tadropedge.dropping import Dropping
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_sign
+from tadropedge.operators.kernels.words import MASK, signed
 from tadropedge.pyg.model_checks import warn_normalized, warn_summed
 from tadropedge.pyg.shapes import (
     Link,
@@ -34,7 +35,7 @@ from tadropedge.pyg.shapes import (
     taken,
 )
 from tadropedge.pyg.stores import about, links_of, thin_store
-from tadropedge.sampling.coins import MASK, RELATION, signed
+from tadropedge.sampling.coins import RELATION
 from tadropedge.sampling.plan import Plan
 
 PAPER = "cdf"  # the method of the paper

@@ -18,8 +18,9 @@ from torch_geometric.typing import SparseTensor
 from tadropedge._support.checks import check_probability, check_tensor
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph
+from tadropedge.operators.kernels import kernels
+from tadropedge.operators.kernels.words import pair_keys
 from tadropedge.pyg.model_checks import SUMMED
-from tadropedge.sampling.coins import pair_keys
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
@@ -322,14 +323,14 @@ def taken(adjacency: Any, mask: Tensor | None, weight: Tensor | None) -> Any:
     """
     if mask is None and (weight is None or not is_matrix(adjacency)):
         return adjacency
-    chosen = None if mask is None else places(mask)
     if not is_matrix(adjacency):
-        arcs = take(plain(adjacency), chosen, 1)
+        arcs = plain(adjacency) if mask is None else kernels(mask).kept_arcs(plain(adjacency), mask)
         if not isinstance(adjacency, EdgeIndex):
             return arcs
         # Size and order still hold, and so does being undirected: both directions of an edge are kept, or none.
         size, order = adjacency.sparse_size(), adjacency.sort_order
         return EdgeIndex(arcs, sparse_size=size, sort_order=order, is_undirected=adjacency.is_undirected)
+    chosen = None if mask is None else places(mask)
     values = None if weight is None else take(weight, chosen)
     if isinstance(adjacency, SparseTensor):
         row, col, _ = adjacency.coo()

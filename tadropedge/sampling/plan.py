@@ -12,7 +12,8 @@ from torch import Tensor
 
 from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
-from tadropedge.sampling.coins import Seed, limits, sample
+from tadropedge.operators.kernels.words import Seed
+from tadropedge.sampling.coins import sample
 from tadropedge.sampling.forest import Forest
 
 SLACK = 1e-7  # relative rounding error of a sum of probabilities, some of which were float32 before
@@ -26,7 +27,7 @@ class Plan:
     """The keep probabilities of a graph, and what is done with them.
 
     * ``graph``: the graph with these pairs; ``None`` where only the ``keys`` of the pairs are known;
-    * ``keys [M]``: the identity of each pair, see :func:`~tadropedge.sampling.coins.pair_keys`;
+    * ``keys [M]``: the identity of each pair, see :func:`~tadropedge.operators.kernels.words.pair_keys`;
     * ``prob [M]`` (or ``[T, M]``): the probability of keeping each pair, float64;
     * ``use`` and ``options``: functions of :data:`tadropedge.USES` and :data:`tadropedge.OPTIONS`;
     * ``schedule``: a function from the epoch to ``prob``, if the budget changes from epoch to epoch.
@@ -84,11 +85,6 @@ class Plan:
             )
         return forest
 
-    @cached_property
-    def limits(self) -> Tensor:
-        """What coins are compared with: on a CPU integers, converted only once; a GPU converts ``prob`` on the fly."""
-        return self.prob if self.prob.is_cuda else limits(self.prob)
-
 
 @dataclass(frozen=True, eq=False)
 class Draw:
@@ -114,8 +110,8 @@ class Draw:
 
     def mask(self) -> Tensor:
         """The kept pairs, bool ``[M]``: as an option has decided, otherwise each by its coin."""
-        return self.sample(self.plan.limits) if self.kept is None else self.kept
+        return self.sample(self.prob) if self.kept is None else self.kept
 
     def sample(self, prob: Tensor) -> Tensor:
-        """The mask by the coins of this draw for other ``prob [M]``, or :func:`~tadropedge.sampling.coins.limits`."""
+        """The mask by the coins of this draw for other ``prob [M]``."""
         return sample(self.plan.keys, prob, self.seed, self.epoch, self.stream)

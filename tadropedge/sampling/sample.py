@@ -21,9 +21,10 @@ from tadropedge._support.checks import (
 from tadropedge._support.memory import check_memory, within_memory
 from tadropedge.errors import TadropedgeError, show
 from tadropedge.graph import Graph, check_graph
+from tadropedge.operators.kernels.words import MASK, Seed, pair_keys, signed
 from tadropedge.options import connected as keep_connected
 from tadropedge.options import exact as keep_exactly
-from tadropedge.sampling.coins import MASK, Seed, numbered_keys, pair_keys, signed
+from tadropedge.sampling.coins import numbered_keys
 from tadropedge.sampling.plan import Option, Plan
 from tadropedge.uses import dropped
 
@@ -84,7 +85,8 @@ def _keys(prob: Tensor, graph: Graph | None, pairs: Tensor | None) -> Tensor:
         if pairs is not None:
             raise TadropedgeError("graph= has pairs of its own: leave pairs= out", argument="pairs")
         check_length("prob", prob, check_graph(graph).num_edges, "edge of the graph")
-        pairs = graph.pairs
+        check_device("graph", graph.pairs, prob.device, "prob")
+        return graph.keys
     if pairs is None:
         return numbered_keys(prob.shape[-1], prob.device)
     check_length("pairs", pairs, prob.shape[-1], "probability")

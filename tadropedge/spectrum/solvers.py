@@ -17,7 +17,6 @@ import torch
 from scipy.sparse.linalg import splu
 from torch import Tensor
 
-from tadropedge.operators.product import as_torch
 from tadropedge.spectrum.blocks import Floats
 from tadropedge.spectrum.davidson import davidson
 from tadropedge.spectrum.lanczos import Flipped, Inverse, lowest
@@ -111,7 +110,7 @@ def short_lanczos(L: sp.csr_matrix, null: Floats, k: int, target: Target = EXACT
 def flipped(L: sp.csr_matrix) -> Flipped:
     """``c I − L`` with c ≥ ‖L‖, through products with L alone."""
     top, entries = largest_bound(L), SparseMatrix.of(L)
-    matrix = as_torch(entries.csr, entries.values)
+    matrix = entries.csr.as_torch(entries.values)
 
     def apply(x: Tensor) -> Tensor:
         return torch.addmv(x, matrix, x, beta=top, alpha=-1)

@@ -1,4 +1,4 @@
-"""What every normalisation must do: kept edge values and a pattern in, the values of a shift operator out."""
+"""What every normalisation must do: the matrix A of kept edges in, the parts of a shift operator out."""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ import pytest
 import torch
 
 import tadropedge
-from tadropedge.operators.kernels import runs_kernels
+from tadropedge.operators.kernels import reference, runs_kernels
+from tadropedge.operators.kernels.words import GOLDEN, MASK, draw_key, mix, pair_keys, signed
 from tadropedge.operators.product import sparse_product
-from tadropedge.sampling.coins import GOLDEN, MASK, draw_key, limits, mix, numbered_keys, pair_keys, signed
+from tadropedge.sampling.coins import numbered_keys
 from tadropedge.testing.graphs import complete, path
 
 SEEDS = [0, 1, -2, 2**62]
@@ -34,8 +35,7 @@ def check_coins(device, edges):
     shapes = [(every[2], prob[0, 0]), (every[:1], prob[0]), (every, prob[0, 0]), (every, prob[0, :1]), (every, prob)]
     for words, numbered in ((numbered_keys(edges, torch.device("cpu")), True), (random_keys(edges), False)):
         for (seeds, chances), (epoch, stream) in product(shapes, ((7, 0), (-1, 1_000_000))):
-            multiplier, offset = draw_key(seeds, epoch, stream, seeds.device)
-            expected = (words * multiplier + offset) >> 11 < limits(chances)
+            expected = reference.coins(words, seeds, epoch, chances, stream)
             for keys in [words.to(device)] + [None] * numbered:
                 at = seeds.to(device), torch.tensor(epoch, device=device), chances.to(device), stream
                 assert torch.equal(coins(keys, *at).cpu(), expected)
@@ -60,10 +60,10 @@ def int_coin(word, seed, epoch, stream, prob):
 
 
 def check_keys(device):
-    from tadropedge.operators.kernels.gpu import keys
+    from tadropedge.operators.kernels.gpu import draw_keys
 
     for epoch, stream in ((0, 0), (7, 3), (2**40, 1_000)):
-        found = keys(torch.tensor(SEEDS, device=device), torch.tensor(epoch, device=device), stream)
+        found = draw_keys(torch.tensor(SEEDS, device=device), torch.tensor(epoch, device=device), stream)
         for mine, expected in zip(found, key_parts(torch.tensor(SEEDS), epoch, stream), strict=True):
             assert torch.equal(mine.cpu(), expected)
 
@@ -72,7 +72,7 @@ def check_no_coins(device):
     from tadropedge.operators.kernels.gpu import coins
 
     none = torch.empty(0, dtype=F64, device=device)
-    assert coins(none.long(), torch.tensor(SEEDS), torch.tensor(0), none).shape == (len(SEEDS), 0)
+    assert coins(none.long(), torch.tensor(SEEDS, device=device), torch.tensor(0), none).shape == (len(SEEDS), 0)
 
 
 def check_products(device):

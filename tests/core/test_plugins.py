@@ -132,6 +132,7 @@ PLUG_IN = """
 import torch
 from dataclasses import replace
 
+from tadropedge.operators.pattern import Scales
 from tadropedge.testing.normalizations import NormalizationContract
 from tadropedge.testing.options import OptionContract
 from tadropedge.testing.rules import RuleContract
@@ -155,8 +156,8 @@ def shifted(draw):
     return replace(draw, stream=draw.stream + 7)
 
 
-def twice(kept, pattern):
-    return 2 * kept, kept.new_zeros((*kept.shape[:-1], pattern.num_nodes))
+def twice(a):
+    return Scales(2 * a.ones(), a.ones(), 0 * a.ones())
 
 
 class TestStrength(ScoreContract):
@@ -193,14 +194,14 @@ def test_a_plug_in_inherits_its_tests_in_three_lines(tmp_path):
 
 
 def test_the_suites_find_what_is_wrong(tmp_path):
-    """Names of nodes matter, the formula is another, the evaluation is random, the draw is, weights enter squared."""
+    """Names of nodes matter, the formula is another, the evaluation is random, the draw is, S is another multiple."""
     text = PLUG_IN
     for right, wrong in (
         (".sum(0).double()", "[0].double()"),
         ("(scores / scores.max()) ** 2", "(scores / scores.max()) ** 3"),
         ("draw.prob.sqrt()", "torch.rand(len(draw.prob)).double()"),
         ("stream=draw.stream + 7", "stream=int(torch.randint(9, ()))"),
-        ("2 * kept, kept", "2 * kept.square(), kept"),
+        ("2 * a.ones()", "3 * a.ones()"),
     ):
         assert text.count(right) == 1
         text = text.replace(right, wrong)

@@ -13,7 +13,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from tadropedge import Dropping, Graph, TadropedgeError, sample_edges
-from tadropedge.sampling.coins import FOREST, draw_key, mix, mix_tensor, pair_keys, sample, signed, uniform
+from tadropedge.operators.kernels.words import draw_key, mix, mix_tensor, pair_keys, signed
+from tadropedge.sampling.coins import FOREST, sample, uniform
 from tadropedge.sampling.forest import boruvka, kruskal
 from tadropedge.testing.graphs import ZOO, join, union
 from tadropedge.testing.options import OptionContract

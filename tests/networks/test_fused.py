@@ -15,7 +15,7 @@ from tadropedge.lab.networks.layers import BatchNorm, GraphConvolution, finish, 
 from tadropedge.lab.networks.network import Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.view import View
-from tadropedge.operators.kernels import runs_kernels
+from tadropedge.operators.kernels import reference, runs_kernels
 from tadropedge.testing.graphs import karate
 
 RATES = torch.tensor([0.0, 0.5, 1.0, 0.3])
@@ -32,11 +32,8 @@ def noise(device="cpu", step=5):
 
 
 def reference_factors(shape, layer):
-    """What entries are multiplied by, from the blocks that torch draws."""
-    factors, drawn = torch.empty(shape), noise()
-    for place, block in drawn.blocks(torch.Size(shape), layer):
-        factors[place] = block
-    return factors
+    """What entries are multiplied by, step by step in torch."""
+    return reference.dropout(torch.ones(shape), noise().coins(layer))
 
 
 def check_dropout(device):

@@ -9,7 +9,8 @@ from tadropedge.lab.networks.layers import Inputs, inputs
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.sparse import Dense, Entries, Sparse
 from tadropedge.lab.networks.view import DENSE_NODES, View
-from tadropedge.sampling.coins import GOLDEN, MASK, mix
+from tadropedge.operators.kernels import kernels
+from tadropedge.operators.kernels.words import GOLDEN, MASK, mix
 from tadropedge.testing.graphs import clusters, karate, path
 
 NAMES = ("gcn", "random-walk", "gcn")
@@ -182,7 +183,8 @@ def test_dropout_of_many_blocks_and_of_named_rows():
 def test_the_end_of_a_layer_in_one_pass():
     h, bias = normal(3, 40, 6).requires_grad_(), normal(3, 6, seed=1).requires_grad_()
     probe = normal(3, 40, 6, seed=2)
-    found, expected = noise().rectified(h * 1, bias, 4), noise().drop((h + bias[:, None]).relu(), 4)
+    found = kernels(h).finish(h * 1, bias, True, noise().coins(4))
+    expected = noise().drop((h + bias[:, None]).relu(), 4)
     assert torch.equal(found, expected)
     for mine, theirs in zip(*(torch.autograd.grad(one, (h, bias), probe) for one in (found, expected)), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-5)

@@ -12,8 +12,8 @@ from tadropedge.lab.data.load import load
 from tadropedge.lab.training.batch import Batch
 from tadropedge.lab.training.fit import fit
 from tadropedge.lab.training.measures import default_measure
-from tadropedge.lab.training.objective import mean_at
 from tadropedge.lab.training.trial import TrainingSettings
+from tadropedge.operators.kernels.reference import mean_at
 
 
 def accuracy(logits, labels):

@@ -15,8 +15,9 @@ from tadropedge.lab.networks.layers import Features, Linear, product
 from tadropedge.lab.networks.network import Network, Setting, Sizes, Start, Value
 from tadropedge.lab.networks.sparse import Entries, Sparse
 from tadropedge.lab.networks.view import View
+from tadropedge.operators.kernels.words import mix_tensor
 from tadropedge.operators.product import multiply
-from tadropedge.sampling.coins import mix_tensor, numbered_keys
+from tadropedge.sampling.coins import numbered_keys
 
 EDGE_HIDDEN = 16
 GAMMA, ZETA = -0.1, 1.1

@@ -17,7 +17,7 @@ from tadropedge.lab.networks.network import Start
 from tadropedge.lab.networks.noise import Noise
 from tadropedge.lab.networks.sparse import Operator, Sparse, first_rows
 from tadropedge.lab.networks.view import View
-from tadropedge.operators.kernels import runs_kernels
+from tadropedge.operators.kernels import kernels, runs_kernels
 from tadropedge.operators.pattern import INT32_LIMIT, Csr
 from tadropedge.operators.product import dense_product, multiply, sparse_product
 
@@ -79,7 +79,8 @@ class Inputs:
     def slope(self, gradient: Tensor) -> Tensor:
         """``Xᵀ g`` for ``g [T, n, H]``."""
         if not self.is_sparse:
-            return dense_product(self.features.t(), gradient)
+            found: Tensor = kernels(gradient).dense_slope(self.features, gradient)
+            return found
         turned, values = self._turned
         return multiply(turned, values, gradient.contiguous())
 
@@ -331,10 +332,11 @@ def finish(
     noise, place = (None, 0) if drop is None else (view.noise, drop)
     if runs_kernels(h) and (norm is None or view.training):
         return _in_kernels(h, bias, norm, activate, noise, place)
-    if norm is None and activate and noise is not None:
-        return noise.rectified(h, bias, place)
+    if norm is None:
+        found: Tensor = kernels(h).finish(h, bias, activate, None if noise is None else noise.coins(place))
+        return found
     h += bias[:, None]
-    h = h if norm is None else norm(h, view)
+    h = norm(h, view)
     h = h.relu_() if activate else h
     return h if noise is None else noise.drop(h, place)
 

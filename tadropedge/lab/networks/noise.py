@@ -6,20 +6,16 @@ of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from tadropedge.operators.kernels import runs_kernels
-from tadropedge.sampling.coins import GOLDEN, MASK, draw_key, mix_tensor, numbered_keys, signed
-
-if TYPE_CHECKING:
-    from tadropedge.operators.kernels.fused import Coins
+from tadropedge.operators.kernels import kernels, reference, runs_kernels
+from tadropedge.operators.kernels.words import GOLDEN, MASK, Dropout, mix_tensor, signed
+from tadropedge.sampling.coins import numbered_keys
 
 DROPOUT, WORDS = 1_000, 10_000  # streams below the first belong to the coins of edges
-BLOCK = 2**17  # entries whose coins are drawn together on a CPU: they stay in its cache
 
 
 class Noise:
@@ -76,98 +72,24 @@ class Noise:
 
     def drop(self, h: Tensor, layer: int) -> Tensor:
         """``h [T, n, F]`` with entries dropped and the others scaled up; layers are known by their numbers."""
+        coins = self.coins(layer)
         if runs_kernels(h) and self.names is None:
-            dropped: Tensor = _Dropped.apply(h, self.coins(layer))  # type: ignore[no-untyped-call]
+            dropped: Tensor = _Dropped.apply(h, coins)  # type: ignore[no-untyped-call]
             return dropped
-        factors = torch.empty(h.shape, device=h.device)
-        for place, block in self.blocks(h.shape, layer):
-            factors[place] = block
-        return h * factors
+        found: Tensor = (reference if runs_kernels(h) else kernels(h)).dropout(h, coins)
+        return found
 
-    def rectified(self, h: Tensor, bias: Tensor, layer: int) -> Tensor:
-        """``dropout(relu(h + bias))`` in the memory of ``h [T, n, F]``, for ``bias [T, F]``."""
-        rectified: Tensor = _Rectified.apply(h, bias, self, layer)  # type: ignore[no-untyped-call]
-        return rectified
-
-    def coins(self, layer: int) -> Coins:
-        """What a kernel draws the same dropout from."""
-        from tadropedge.operators.kernels.fused import Coins
-
-        return Coins(*self._key(layer), self.limit, self.scale)
-
-    def blocks(self, shape: torch.Size, layer: int) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
-        """The places of blocks, and ``scale`` for the entries whose coin ``a · word + b`` is below the limit, else 0.
-
-        The same memory is used for every block.
-        """
-        multiplier, offset = self._key(layer)
-        device = multiplier.device
-        coins, factors = torch.empty(0, dtype=torch.int64, device=device), torch.empty(0, device=device)
-        for trials, rows in _blocks(shape, device):
-            own = self._keys_of(shape, rows)
-            torch.mul(own, multiplier[trials], out=coins.resize_(len(multiplier[trials]), len(own)))
-            coins += offset[trials]
-            factors.resize_(coins.shape).copy_(coins < self.limit[trials])
-            yield (trials, rows), factors.view(len(coins), -1, shape[2]).mul_(self.scale[trials])
-
-    def _key(self, layer: int) -> tuple[Tensor, Tensor]:
-        if runs_kernels(self.seeds):
-            from tadropedge.operators.kernels.gpu import keys
-
-            multiplier, offset = keys(self.seeds, self.step, DROPOUT + layer)
-            return multiplier[:, None], offset[:, None]
-        found, offset = draw_key(self.seeds, self.step, DROPOUT + layer, self.seeds.device)
-        return torch.as_tensor(found), offset
-
-    def _keys_of(self, shape: torch.Size, rows: slice) -> Tensor:
-        """The keys of the entries of some rows, flat."""
-        device = self.seeds.device
-        if self.names is None:
-            return numbered_keys(shape[1] * shape[2], device).view(shape[1:])[rows].flatten()
-        places = self.names[: shape[1]][rows, None] * shape[2] + torch.arange(1, shape[2] + 1, device=device)
-        return mix_tensor(places.flatten() * signed(GOLDEN))
-
-
-def _blocks(shape: torch.Size, device: torch.device) -> Iterator[tuple[slice, slice]]:
-    """Places that cut ``[T, n, F]`` into blocks of trials, and of rows where one trial alone is too large."""
-    trials, nodes, width = shape
-    most = BLOCK if device.type == "cpu" else max(1, shape.numel())
-    rows = max(1, min(nodes, most // max(1, width)))
-    several = max(1, most // max(1, rows * width))
-    for first in range(0, trials, several):
-        for begin in range(0, nodes, rows):
-            yield slice(first, first + several), slice(begin, begin + rows)
-
-
-class _Rectified(torch.autograd.Function):
-    """Bias, ReLU and dropout of one block after the other: a signal is read and written once, not eight times."""
-
-    @staticmethod
-    def forward(ctx: Any, h: Tensor, bias: Tensor, noise: Noise, layer: int) -> Tensor:
-        ctx.mark_dirty(h)
-        for (trials, rows), factors in noise.blocks(h.shape, layer):
-            h[trials, rows].add_(bias[trials, None]).relu_().mul_(factors)
-        ctx.save_for_backward(h)
-        ctx.scale = noise.scale
-        return h
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        (out,) = ctx.saved_tensors
-        slope = torch.empty_like(out)
-        for place in _blocks(out.shape, out.device):
-            # A kept entry is positive where ReLU let it pass, and a dropped one is 0.
-            mine = slope[place]
-            torch.ops.aten.threshold_backward.grad_input(gradient[place], out[place], 0, grad_input=mine)
-            mine *= ctx.scale[place[0]]
-        return slope, slope.sum(dim=1), None, None
+    def coins(self, layer: int) -> Dropout:
+        """What the dropout of a layer is drawn from."""
+        multiplier, offset = kernels(self.scale).draw_keys(self.seeds, self.step, DROPOUT + layer)
+        return Dropout(multiplier[:, None], offset[:, None], self.limit, self.scale, self.names)
 
 
 class _Dropped(torch.autograd.Function):
-    """In a kernel the mask is drawn again in the backward pass: cheaper than keeping it."""
+    """In Triton's kernel the mask is drawn again in the backward pass: cheaper than keeping it."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, coins: Coins) -> Tensor:
+    def forward(ctx: Any, h: Tensor, coins: Dropout) -> Tensor:
         from tadropedge.operators.kernels.fused import dropout
 
         ctx.coins = coins

@@ -15,6 +15,7 @@ from torch import Tensor
 from tadropedge.graph import Graph
 from tadropedge.operators.pattern import Csr
 from tadropedge.operators.product import dense_product, multiply, sparse_product
+from tadropedge.operators.shift import ShiftOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Dense:
         return Dense(self.values * factor[:, None, None])
 
 
-Operator = Sparse | Dense
+Operator = ShiftOperator | Sparse | Dense
 
 
 def first_rows(x: Tensor, count: int) -> Tensor:

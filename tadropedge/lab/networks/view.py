@@ -10,8 +10,9 @@ from torch import Tensor
 
 from tadropedge.graph import Graph
 from tadropedge.lab.networks.noise import Noise
-from tadropedge.lab.networks.sparse import Dense, Entries, Operator, Sparse
-from tadropedge.operators.shift import NORMALIZATIONS, ShiftOperator, placed, reweighted
+from tadropedge.lab.networks.sparse import Dense, Entries, Operator
+from tadropedge.operators.pattern import Scales
+from tadropedge.operators.shift import NORMALIZATIONS, ShiftOperator, normalized, reweighted
 
 DENSE_NODES = 128  # below this a dense batched product beats a sparse one
 ON_ENTRIES = 4_000  # places of dropout from here on are those of entries; those before it are of signals
@@ -117,20 +118,20 @@ class View:
         names = tuple(normalizations)
         if names not in self._shifts:
             made = self.operator(names)
-            if self.graph.num_nodes <= DENSE_NODES:
-                self._shifts[names] = Dense(made.to_dense())
-            else:
-                self._shifts[names] = Sparse(made.pattern, made.values, made.symmetric)
+            self._shifts[names] = Dense(made.to_dense()) if self.graph.num_nodes <= DENSE_NODES else made
         return self._shifts[names]
 
     def operator(self, normalizations: Sequence[str]) -> ShiftOperator:
-        """The same of the whole graph by its values ``[T, E]``, or ``[1, E]`` where all trials have the same."""
+        """The same of the whole graph, a batch of T, or of 1 where all trials have the same."""
         names = tuple(normalizations)
         if names not in self._operators:
             if self.factors is not None:
                 made = reweighted(self._shared.whole(names), self.factors)
-            elif self.weights is not None:
-                made = _operators(self.graph, self.weights, self._shared.groups(names))
+            elif self.kept is not None or self.factor is not None:
+                present = self.kept if self.factor is None else self.weights
+                assert present is not None
+                present = present if present.dim() == 2 else present[None]
+                made = _operators(self.graph, present, self._shared.groups(names))
             else:
                 made = self._shared.whole(names)
             self._operators[names] = made
@@ -183,10 +184,9 @@ class _Shared:
         return Entries.of(self.graph)
 
     def whole(self, names: tuple[str, ...]) -> ShiftOperator:
-        """The operators of the whole graph, ``[T, E]``, or ``[1, E]`` where all trials have the same."""
+        """The operators of the whole graph, a batch of T, or of 1 where all trials have the same."""
         if names not in self._whole:
-            ones = torch.ones((1, self.graph.num_edges), device=self.graph.device)
-            self._whole[names] = _operators(self.graph, ones, self.groups(names))
+            self._whole[names] = _operators(self.graph, None, self.groups(names))
         return self._whole[names]
 
     def groups(self, names: tuple[str, ...]) -> dict[str, Tensor]:
@@ -199,20 +199,30 @@ class _Shared:
         return self._groups[names]
 
 
-def _operators(graph: Graph, weights: Tensor, groups: dict[str, Tensor]) -> ShiftOperator:
-    """The operators ``[T, E]`` of edges with ``weights [T, M]``, or ``[1, M]`` for all trials."""
-    weights = weights if graph.weight is None else weights * graph.weight.to(weights.dtype)
-    if len(groups) == 1:
-        return placed(graph.pattern, *NORMALIZATIONS[next(iter(groups))](weights, graph.pattern))
-    trials = sum(map(len, groups.values()))
-    values = weights.new_empty((trials, graph.pattern.num_entries))
-    symmetric = True
+def _operators(graph: Graph, weights: Tensor | None, groups: dict[str, Tensor]) -> ShiftOperator:
+    """The operators of edges with ``weights [T, M]``, or ``[1, M]`` for all trials; ``None``: of the whole graph."""
+    made = {
+        name: normalized(
+            graph,
+            weights if weights is None or len(groups) == 1 or len(weights) == 1 else weights.index_select(0, rows),
+            NORMALIZATIONS[name],
+            torch.float32,
+        )
+        for name, rows in groups.items()
+    }
+    if len(made) == 1:
+        return next(iter(made.values()))
+    trials, first = sum(map(len, groups.values())), next(iter(made.values()))
+    if weights is not None and graph.weight is not None:
+        weights = weights * graph.weight.to(torch.float32)
+    left, right, diagonal = (first.scales.left.new_empty((trials, graph.num_nodes)) for _ in range(3))
     for name, rows in groups.items():
-        own = weights if len(weights) == 1 else weights.index_select(0, rows)
-        made = placed(graph.pattern, *NORMALIZATIONS[name](own, graph.pattern))
-        values.index_copy_(0, rows, made.values.expand(len(rows), -1))
-        symmetric = symmetric and made.symmetric
-    return ShiftOperator(graph.pattern, values, symmetric)
+        for part, own in zip((left, right, diagonal), made[name].scales[:3], strict=True):
+            part.index_copy_(0, rows, own.expand(len(rows), -1))
+    symmetric = all(each.symmetric for each in made.values())
+    return ShiftOperator(
+        graph.pattern, first.weights if weights is None else weights, Scales(left, right, diagonal, symmetric)
+    )
 
 
 def _batched(values: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+from tadropedge.operators.kernels import kernels
 
 
 class Adam:
@@ -31,15 +31,8 @@ class Adam:
     def step(self, gradients: Sequence[Tensor]) -> None:
         """One step."""
         self.steps += 1
-        count = self.steps.to(torch.float64)  # in float32, 1 - 0.999 has lost four digits
-        correction1, correction2 = 1 - BETA1**count, (1 - BETA2**count).sqrt()
-        for parameter, gradient, m, v in zip(self.parameters, gradients, self.first, self.second, strict=True):
-            column = (-1, *[1] * (parameter.dim() - 1))[: parameter.dim()]  # one number of an own module has no axis
-            gradient = torch.addcmul(gradient, self.decays.view(column), parameter)
-            m.lerp_(gradient, 1 - BETA1)
-            v.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-            size = v.sqrt().div_(correction2).add_(EPSILON)
-            parameter.addcdiv_(m * (-self.rates.view(column) / correction1), size)
+        for parts in zip(self.parameters, gradients, self.first, self.second, strict=True):
+            kernels(parts[0]).adam(*parts, self.rates, self.decays, self.steps)
 
     def take(self, parameters: Sequence[Tensor], rows: Sequence[int]) -> Adam:
         """That of the trials at these rows, whose ``parameters`` are new objects."""

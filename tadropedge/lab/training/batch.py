@@ -18,7 +18,7 @@ from tadropedge.lab.networks.view import View
 from tadropedge.lab.training.experiment import Experiment
 from tadropedge.lab.training.objective import Consistency
 from tadropedge.lab.training.trial import Trial
-from tadropedge.sampling.coins import GOLDEN, MASK, mix_tensor, signed
+from tadropedge.operators.kernels.words import GOLDEN, MASK, mix_tensor, signed
 from tadropedge.sampling.plan import Plan
 
 FINISH = 5  # one epoch in so many is one of the last

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import torch
@@ -18,11 +18,13 @@ from torch import Tensor
 from tadropedge.lab.training.adam import Adam
 from tadropedge.lab.training.batch import Batch, Step
 from tadropedge.lab.training.callbacks import Callback, watches_steps
-from tadropedge.lab.training.objective import RAMP, consistency, entropy_of
+from tadropedge.lab.training.objective import RAMP, consistency, cross_entropy
 from tadropedge.lab.training.record import Record
 from tadropedge.lab.training.trial import Outcome
 from tadropedge.losses import log_chances
+from tadropedge.operators.kernels.threads import for_kernels
 
+SMALL = 2**22  # numbers in the hidden signals of all trials, up to which torch has one thread on a CPU
 WARM = 2  # epochs of each kind that run unrecorded first: meanwhile libraries choose their kernels
 
 
@@ -40,7 +42,7 @@ def fit(batch: Batch, callbacks: Sequence[Callback] = (), *, keep_state: bool = 
     (3, (20,), 0.5)
     """
     run = Run(batch, callbacks, keep_state=keep_state)
-    with precision_of_products(run.training.precision):
+    with precision_of_products(run.training.precision), for_kernels() if run.is_small else nullcontext():
         for callback in callbacks:
             callback.start(run)  # a checkpoint resumes an interrupted run here
         one_epoch = Recorded() if run.recordable else run_epoch
@@ -84,11 +86,12 @@ def objective(run: Run, step: Step) -> tuple[Tensor, Tensor]:
     consistency of these draws, whose weight rises in the first epochs.
     """
     found = [run.network(x, view) for x, view in step.passes]
-    logs = [log_chances(one[0] if isinstance(one, tuple) else one) for one in found]
+    draws = [one[0] if isinstance(one, tuple) else one for one in found]
     penalties = [one[1] for one in found if isinstance(one, tuple)]
-    entropy = torch.stack([entropy_of(one, step.labels, step.nodes) for one in logs]).mean(dim=0)
+    entropy = torch.stack([cross_entropy(logits, step.labels, step.nodes) for logits in draws]).mean(dim=0)
     loss = entropy + torch.stack(penalties).mean(dim=0) if penalties else entropy
     if run.batch.consistency is not None:
+        logs = [log_chances(logits) for logits in draws]
         asked = logs if step.agree is None else [one.index_select(-1, step.agree) for one in logs]
         risen = ((run.batch.epoch + 1) / (RAMP * run.training.epochs)).clamp_max(1)
         loss = loss + risen * consistency(torch.stack(asked, dim=1), run.batch.consistency)
@@ -116,6 +119,12 @@ class Run:
     def recordable(self) -> bool:
         """Whether an epoch can be recorded as a CUDA graph."""
         return self.batch.recordable and self.network.recordable and not self.watching
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a single thread of torch is enough."""
+        experiment = self.batch.experiment
+        return len(self.trials) * experiment.data.graph.num_nodes * experiment.sizes.hidden <= SMALL
 
     def keep(self, rows: Sequence[int]) -> None:
         """Continue only the trials at these rows; the others stop after the epochs that are done."""

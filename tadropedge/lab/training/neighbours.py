@@ -27,8 +27,8 @@ from tadropedge.lab.training.batch import Batch, Step
 from tadropedge.lab.training.experiment import Experiment
 from tadropedge.lab.training.ranks import Ranks
 from tadropedge.lab.training.trial import ALL, Trial
+from tadropedge.operators.kernels.words import GOLDEN, draw_key, mix_tensor, signed
 from tadropedge.operators.pattern import Csr
-from tadropedge.sampling.coins import GOLDEN, draw_key, mix_tensor, signed
 
 # Streams of random words: the order of training nodes, that of all nodes, and of neighbours by hop.
 ORDER, EVERYONE, NEIGHBOURS = 30_000, 30_001, 20_000

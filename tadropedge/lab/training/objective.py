@@ -1,4 +1,4 @@
-"""What is learned: the loss of a step, and means over the nodes of a part."""
+"""What is learned: the loss of a step."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tadropedge._support.checks import check_integer, check_number
 from tadropedge.errors import TadropedgeError
-from tadropedge.losses import agreement, log_chances, row_sums
+from tadropedge.losses import agreement
+from tadropedge.operators.kernels import kernels
 
 RAMP = 0.2  # of the epochs, in which the weight of consistency rises from 0
-
-
-def mean_at(values: Tensor, mask: Tensor) -> Tensor:
-    """The mean of ``values [T, N]`` where ``mask [T, N]`` is 1, ``[T]``: a count over a count, so accuracies are exact.
-
-    Elsewhere the values may be anything, even without bounds: they are left out, not multiplied by 0.
-
-    >>> mean_at(torch.tensor([[1.0, 0.0, torch.inf]]), torch.tensor([[1, 1, 0]]))
-    tensor([0.5000])
-    """
-    return row_sums(torch.where(mask > 0, values, 0.0)) / mask.sum(dim=1).clamp_min(1)
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
@@ -33,13 +22,8 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
     >>> cross_entropy(torch.tensor([[[2.0, 0.0], [0.0, 2.0]]]), torch.tensor([0, -1]), torch.tensor([[1, 0]]))
     tensor([0.1269])
     """
-    return entropy_of(log_chances(logits), labels, mask)
-
-
-def entropy_of(logs: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-    """The same of the logarithms of predictions ``[T, C, N]``."""
-    index = labels.clamp_min(0).expand(len(logs), 1, -1)  # where there is no label, the mask is 0
-    return mean_at(-logs.gather(1, index)[:, 0], mask)
+    found: Tensor = kernels(logits).cross_entropy(logits, labels, mask)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

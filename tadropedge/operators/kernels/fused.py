@@ -15,18 +15,10 @@ import triton.language as tl
 from torch import Tensor
 
 from tadropedge.operators.kernels.gpu import _mixed
+from tadropedge.operators.kernels.words import Dropout
 
 DROPPED = 1024  # entries of a program of dropout
 TILE = 4096  # entries of a program of a layer's end
-
-
-class Coins(NamedTuple):
-    """What dropout draws from: key ``[T, 1]`` twice, limit ``[T, 1]``, and scale ``[T, 1, 1]``."""
-
-    multiplier: Tensor
-    offset: Tensor
-    limit: Tensor
-    scale: Tensor
 
 
 class Norm(NamedTuple):
@@ -145,12 +137,12 @@ def _slopes(  # type: ignore[no-untyped-def]
 # -- what is called --------------------------------------------------------------------------------------
 
 
-def dropout(h: Tensor, coins: Coins) -> Tensor:
+def dropout(h: Tensor, coins: Dropout) -> Tensor:
     """Entries of contiguous ``h [T, n, F]`` dropped, and the others scaled up; without gradients."""
     out, entries = torch.empty_like(h), h.shape[1] * h.shape[2]
     if out.numel():
         with torch.cuda.device_of(out):
-            _dropout[(triton.cdiv(entries, DROPPED), h.shape[0])](h, out, *coins, entries, BLOCK=DROPPED)
+            _dropout[(triton.cdiv(entries, DROPPED), h.shape[0])](h, out, *coins[:4], entries, BLOCK=DROPPED)
     return out
 
 
@@ -168,7 +160,7 @@ def batch_statistics(h: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     return mean, (squares.sum(dim=1, keepdim=True) + between) / h.shape[1]
 
 
-def finish(h: Tensor, bias: Tensor, norm: Norm | None, activate: bool, coins: Coins | None) -> Tensor:
+def finish(h: Tensor, bias: Tensor, norm: Norm | None, activate: bool, coins: Dropout | None) -> Tensor:
     """``dropout(relu(norm(h + bias)))`` of contiguous ``h [T, n, F]``, each part where it is asked for.
 
     One read and one write. The gradients take the statistics of batch norm to be those of ``h + bias`` itself.
@@ -187,7 +179,7 @@ class _Finished(torch.autograd.Function):
         grid, tile = _tiles(h)
         with torch.cuda.device_of(h):
             _finish[grid](
-                h, out, bias, *(norm or (bias,) * 4), *(coins or (bias,) * 4), h.shape[1], h.shape[2],
+                h, out, bias, *(norm or (bias,) * 4), *(coins[:4] if coins else (bias,) * 4), h.shape[1], h.shape[2],
                 NORM=norm is not None, RELU=activate, DROP=coins is not None, **tile,
             )  # fmt: skip
         ctx.save_for_backward(out, out if norm is None else h, bias)

@@ -1,8 +1,8 @@
 """Kernels in Triton, for a GPU, or for Triton's interpreter in its place (``TRITON_INTERPRET=1``).
 
-* ``coins`` and ``keys`` are the coins of :mod:`tadropedge.sampling.coins`, which is their reference to the bit. Step by
-  step in torch, a mask of 10⁷ edges is six passes over 64-bit numbers, and its key ninety launches.
-* ``spmm`` is the sparse product of :mod:`tadropedge.operators.product`.
+* ``coins`` and ``draw_keys`` are those of :mod:`~tadropedge.operators.kernels.reference`, to the bit. Step by step in
+  torch, a mask of 10⁷ edges is six passes over 64-bit numbers, and its key ninety launches.
+* ``product`` is the sparse product of :mod:`tadropedge.operators.product`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,30 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from tadropedge.operators.pattern import Csr
+from tadropedge.operators.kernels.reference import (
+    accuracy,
+    adam,
+    cross_entropy,
+    degrees,
+    dense_product,
+    dense_slope,
+    dropout,
+    entries,
+    finish,
+    kept_arcs,
+    slopes,
+    spread,
+    thinned,
+)
+from tadropedge.operators.kernels.words import GOLDEN, Seed, as_word
+from tadropedge.operators.pattern import Csr, Pattern
 
-GOLDEN = 0x9E3779B97F4A7C15
+__all__ = [
+    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope",
+    "draw_keys", "dropout", "entries",
+    "finish", "kept_arcs", "product", "slopes", "spread", "thinned", "thinned_product",
+]  # fmt: skip
+
 COINS = 4096  # coins of a program: the key, which each program computes, is then cheap
 KEYS = 128
 TRIALS = 2  # trials in one program of a product: one warp each
@@ -68,7 +89,7 @@ def _coins(  # type: ignore[no-untyped-def]
     tl.store(out + row * edges + place, (coin.to(tl.float64) < limit).to(tl.uint8), mask=inside)
 
 
-def keys(seeds: Tensor, epoch: Tensor, stream: int) -> tuple[Tensor, Tensor]:
+def draw_keys(seeds: Tensor, epoch: Tensor, stream: int) -> tuple[Tensor, Tensor]:
     """``draw_key`` of int64 ``seeds`` of any shape, in one launch."""
     seeds, epoch = seeds.contiguous(), epoch.to(seeds.device)
     multiplier, offset = torch.empty_like(seeds), torch.empty_like(seeds)
@@ -79,13 +100,15 @@ def keys(seeds: Tensor, epoch: Tensor, stream: int) -> tuple[Tensor, Tensor]:
     return multiplier, offset
 
 
-def coins(keys: Tensor | None, seeds: Tensor, epoch: Tensor, prob: Tensor, stream: int = 0) -> Tensor:
+def coins(keys: Tensor | None, seed: Seed, epoch: Seed, prob: Tensor, stream: int = 0) -> Tensor:
     """The masks ``[..., M]`` of float64 ``prob [..., M]`` and int64 ``seeds [...]``, whose axes broadcast.
 
     ``keys [M]`` are those of the pairs; without, pairs have the keys of their numbers, which are then not read but
     computed.
     """
-    edges, seeds, epoch = prob.shape[-1], seeds.to(prob.device), epoch.to(prob.device)
+    edges = prob.shape[-1] if keys is None else keys.shape[0]
+    seeds, epoch = (torch.as_tensor(as_word(each), device=prob.device) for each in (seed, epoch))
+    prob = prob if prob.shape[-1] == edges else prob.expand(*prob.shape[:-1], edges)
     batch = seeds.shape if prob.dim() == 1 else torch.broadcast_shapes(seeds.shape, prob.shape[:-1])  # which is slow
     out = torch.empty((*batch, edges), dtype=torch.bool, device=prob.device)
     if not out.numel():
@@ -138,9 +161,14 @@ def _spmm(  # type: ignore[no-untyped-def]
     tl.store(target, total, mask=there[:, None] & inside[None, :])
 
 
-def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
-    """``A x`` for a whole batch in one launch, ``[T, rows, F]``; a missing axis of trials is read again for each."""
-    trials = max(values.shape[0] if values.dim() == 2 else 1, x.shape[0] if x.dim() == 3 else 1)
+def thinned_product(pattern: Pattern, operator: Tensor, x: Tensor) -> Tensor:
+    """The product ``[T, N, F]`` with an operator, whose values are made first."""
+    return product(pattern, operator, x)
+
+
+def product(places: Csr, values: Tensor, x: Tensor) -> Tensor:
+    """``A x`` for a whole batch in one launch, ``[T, rows, F]``; an axis of one trial is read again for each."""
+    trials = max(len(values), len(x))
     features = x.shape[-1]
     values, x = values.contiguous(), x.contiguous()
     out = torch.empty((trials, places.num_rows, features), dtype=x.dtype, device=x.device)
@@ -151,8 +179,8 @@ def spmm(places: Csr, values: Tensor, x: Tensor) -> Tensor:
     with torch.cuda.device_of(out):
         _spmm[(places.num_rows, triton.cdiv(trials, together), triton.cdiv(features, block))](
             places.crow.contiguous(), places.col.contiguous(), values, x, out, places.num_rows, features, trials,
-            values.shape[-1] if values.dim() == 2 and values.shape[0] > 1 else 0,
-            x.shape[-2] * features if x.dim() == 3 and x.shape[0] > 1 else 0,
+            values.shape[-1] if len(values) > 1 else 0,
+            x.shape[-2] * features if len(x) > 1 else 0,
             BLOCK=block, ENTRIES=8 if places.num_entries > LONG_ROW * places.num_rows else 2, TRIALS=together,
             num_warps=together if block >= 32 else 1,
         )  # fmt: skip
