@@ -19,6 +19,7 @@ RAMP = 0.2  # of the epochs, in which the weight of consistency rises from 0
 def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
     """The mean loss of each trial at its nodes, ``[T]``, for logits ``[T, N, C]``.
 
+    >>> import torch
     >>> cross_entropy(torch.tensor([[[2.0, 0.0], [0.0, 2.0]]]), torch.tensor([0, -1]), torch.tensor([[1, 0]]))
     tensor([0.1269])
     """
@@ -85,6 +86,7 @@ def consistency(logs: Tensor, settings: Tensor) -> Tensor:
 
     ``logs [T, S, C, N]`` are the logarithms of S predictions, ``settings [3, T]`` weight, temperature and balance.
 
+    >>> import torch
     >>> float(consistency(torch.full((1, 4, 2, 5), 0.5).log(), torch.ones(3, 1)).abs() < 1e-6)
     1.0
     """
