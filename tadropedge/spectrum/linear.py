@@ -13,6 +13,8 @@ from scipy.sparse.linalg import splu
 from tadropedge._support.memory import check_memory
 from tadropedge.errors import ConvergenceError
 from tadropedge.graph import Graph
+from tadropedge.operators.kernels import kernels
+from tadropedge.operators.kernels.words import GOLDEN, MASK, mix, signed
 from tadropedge.spectrum.blocks import DENSE_NODES, Block, Floats, blocks
 from tadropedge.spectrum.matrix import SparseMatrix
 from tadropedge.spectrum.multigrid import Multigrid
@@ -25,8 +27,6 @@ from tadropedge.spectrum.twins import System
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
 COLUMNS = 32  # right-hand sides drawn together
 SLICE = 8  # and solved together on a CPU: more of them would not fit into its cache
-AT_ONCE = 500_000  # edges whose signs are in memory
-NEAR = 8_192  # edges whose differences are in a cache
 MOST_STEPS = 1_000  # of conjugate gradients
 SOLVED = 0.0125  # error of the solves of a sketch, in energy, as a share of the error that was asked for
 WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
@@ -240,29 +240,19 @@ def sketch(
     rows = int(np.ceil(2 / error**2))
     columns = min(COLUMNS, rows)
     edges = len(block.edges)
-    # Incidence, Laplacian and coarse graphs; the vectors of conjugate gradients; one piece of edges.
-    need = 150 * edges + 8 * 10 * columns * block.size + 8 * 3 * columns * min(edges, AT_ONCE)
-    check_memory(need, f"a sketch of {block.size} nodes and {edges} edges")
-    root, ends = np.sqrt(block.weight), np.stack((block.low, block.high), axis=1).ravel()
-    starts = np.arange(0, 2 * edges + 1, 2)  # W^½ D [M, n] has two entries in each row
-    incidence = sp.csr_matrix((np.stack((root, -root), axis=1).ravel(), ends, starts), shape=(edges, block.size))
+    # Laplacian and coarse graphs; the vectors of conjugate gradients; the numbers of each edge.
+    check_memory(150 * edges + 8 * 10 * columns * block.size, f"a sketch of {block.size} nodes and {edges} edges")
     # Σ_m w_m (error of a difference)² is the energy of the error of a solution: it adds this to what the signs leave.
     solve = component_solver(block.sparse_laplacian("combinatorial"), device, SOLVED * error, energy=True)
-    random = np.random.default_rng(seed)
-    parts = [slice(first, first + AT_ONCE) for first in range(0, edges, AT_ONCE)]
-    total = np.zeros(edges)
+    low, high, root = (torch.from_numpy(each) for each in (block.low, block.high, np.sqrt(block.weight)))
+    on_edges, total = kernels(root), torch.zeros(edges, dtype=torch.float64)
     for first in range(0, rows, columns):
         width = min(columns, rows - first)
-        b = np.zeros((block.size, width))
-        for part in parts:
-            coins = random.integers(0, 2, size=(len(block.edges[part]), width), dtype=np.int8)
-            b += incidence[part].T @ (2 * coins - 1).astype(np.float64)
-        potential = solve(b)
-        for part in (slice(start, start + NEAR) for start in range(0, edges, NEAR)):
-            difference = potential[block.low[part]] - potential[block.high[part]]
-            total[part] += np.einsum("mk,mk->m", difference, difference)
+        word = signed(mix((mix(seed & MASK) + (first + 1) * GOLDEN) & MASK))
+        potential = solve(on_edges.signed_sums(low, high, root, word, block.size, width).numpy())
+        total += on_edges.squared_differences(low, high, torch.from_numpy(potential))
         report((first + width) / rows)
-    return _fit_total(total / rows * block.weight, block.size - 1) / block.weight
+    return _fit_total(total.numpy() / rows * block.weight, block.size - 1) / block.weight
 
 
 def _fit_total(share: Floats, total: int) -> Floats:

@@ -251,3 +251,38 @@ def test_an_error_in_a_piece_of_work_is_raised_where_it_was_asked_for():
 
     with pytest.raises(MemoryError, match="there is none"):
         threads.run(fails, 100, 1e9)
+
+
+# Edges: triangles, and both ends of a sketch.
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_triangles(name):
+    graph = GRAPHS[name]
+    if graph.num_edges:
+        expected = reference.triangles(graph.pairs, graph.num_nodes)
+        assert torch.equal(cpu.triangles(graph.pairs, graph.num_nodes), expected)
+
+
+@pytest.mark.parametrize("name", ["random", "hubs", "one edge"])
+@pytest.mark.parametrize("columns", [1, 32, 64])
+def test_both_ends_of_a_sketch(name, columns, monkeypatch):
+    graph, word = GRAPHS[name], -123456789
+    low, high = graph.pairs
+    root = normal(graph.num_edges, seed=1, dtype=F64).abs()
+    monkeypatch.setattr(reference, "PIECE", 100)
+    sums, expected = (each.signed_sums(low, high, root, word, graph.num_nodes, columns) for each in (cpu, reference))
+    torch.testing.assert_close(sums, expected, rtol=0, atol=1e-12)
+    assert expected.sum(dim=0).abs().max() < 1e-9  # what an edge gives to one end it takes from the other
+    distances = (each.squared_differences(low, high, expected) for each in (cpu, reference))
+    torch.testing.assert_close(*distances, rtol=1e-12, atol=0)
+
+
+def test_signs_of_a_sketch_are_fair():
+    """Of a star with a thousand rays, every column has as many of both signs as coins have, and no two agree."""
+    rays = Graph.from_edge_index(torch.stack((torch.zeros(1000, dtype=torch.int64), torch.arange(1, 1001))))
+    signs = cpu.signed_sums(*rays.pairs, torch.ones(1000, dtype=F64), 5, 1001, 64)[1:]
+    products = (signs.T @ signs).fill_diagonal_(0)
+    assert signs.abs().unique().tolist() == [1.0]
+    assert signs.sum(dim=0).abs().max() < 5 * 1000**0.5
+    assert products.abs().max() < 5 * 1000**0.5

@@ -21,6 +21,7 @@ from torch import Tensor
 from tadropedge.operators.kernels import reference
 from tadropedge.operators.kernels.arcs import kept_arcs, spread
 from tadropedge.operators.kernels.compiling import Array, as_array, compiled, empty, mixed, reordered
+from tadropedge.operators.kernels.edges import signed_sums, squared_differences, triangles
 from tadropedge.operators.kernels.layers import (
     accuracy,
     adam,
@@ -35,9 +36,9 @@ from tadropedge.operators.kernels.words import GOLDEN, MASK, Seed, as_word, broa
 from tadropedge.operators.pattern import Csr, Pattern, Scales
 
 __all__ = [
-    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope",
-    "draw_keys", "dropout", "entries",
-    "finish", "kept_arcs", "product", "slopes", "spread", "thinned", "thinned_product",
+    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope", "draw_keys", "dropout",
+    "entries", "finish", "kept_arcs", "product", "signed_sums", "slopes", "spread", "squared_differences", "thinned",
+    "thinned_product", "triangles",
 ]  # fmt: skip
 
 AHEAD = 6  # rows of whose entries the rows of x are asked for in advance

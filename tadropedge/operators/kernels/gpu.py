@@ -23,17 +23,20 @@ from tadropedge.operators.kernels.reference import (
     entries,
     finish,
     kept_arcs,
+    signed_sums,
     slopes,
     spread,
+    squared_differences,
     thinned,
+    triangles,
 )
 from tadropedge.operators.kernels.words import GOLDEN, Seed, as_word
 from tadropedge.operators.pattern import Csr, Pattern
 
 __all__ = [
-    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope",
-    "draw_keys", "dropout", "entries",
-    "finish", "kept_arcs", "product", "slopes", "spread", "thinned", "thinned_product",
+    "accuracy", "adam", "coins", "cross_entropy", "degrees", "dense_product", "dense_slope", "draw_keys", "dropout",
+    "entries", "finish", "kept_arcs", "product", "signed_sums", "slopes", "spread", "squared_differences", "thinned",
+    "thinned_product", "triangles",
 ]  # fmt: skip
 
 COINS = 4096  # coins of a program: the key, which each program computes, is then cheap

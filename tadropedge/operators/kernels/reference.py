@@ -6,6 +6,7 @@ Trials have an axis of their own: masks and weights are ``[W, M]``, scales ``[S,
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ from torch import Tensor
 
 from tadropedge.operators.kernels.words import GOLDEN, Dropout, Seed, draw_key, mix_tensor, signed
 from tadropedge.operators.pattern import Csr, Pattern, Scales
+
+WEDGES = 2**23  # pairs of edges that are looked at together
+PIECE = 2**20  # edges whose columns are
 
 # -- coins -----------------------------------------------------------------------------------------------
 
@@ -254,3 +258,59 @@ def spread(mask: Tensor, place: Tensor) -> Tensor:
 def kept_arcs(arcs: Tensor, mask: Tensor) -> Tensor:
     """The arcs ``[2, A']`` of ``arcs [2, A]`` that are in the mask ``[A]``."""
     return arcs.index_select(1, mask.nonzero().view(-1))
+
+
+# -- edges -----------------------------------------------------------------------------------------------
+
+
+def triangles(pairs: Tensor, num_nodes: int) -> Tensor:
+    """The number of triangles through each of the ``pairs [2, M]``, which are sorted: int64 ``[M]``.
+
+    Every edge leaves its end of lower degree (ties: the lower number). Two edges that leave the same node are a wedge,
+    and a triangle where an edge joins their heads, which a binary search among all edges tells.
+    """
+    low, high = pairs
+    keys, edges = low * num_nodes + high, pairs.shape[1]
+    degrees = torch.bincount(pairs.flatten(), minlength=num_nodes)
+    forth = degrees[low] <= degrees[high]
+    # A stable sort by tails sorts by heads, too, because the pairs are sorted: a wedge has its lower head first.
+    tail, order = torch.sort(torch.where(forth, low, high), stable=True)
+    head, leaving = torch.where(forth, high, low)[order], torch.bincount(tail, minlength=num_nodes)
+    later = torch.repeat_interleave(leaving.cumsum(0), leaving) - torch.arange(1, edges + 1, device=pairs.device)
+    before = torch.cat((later.new_zeros(1), later.cumsum(0)))
+    marks = torch.tensor(range(WEDGES, int(before[-1]), WEDGES), device=pairs.device)
+    cuts = torch.searchsorted(before, marks.to(torch.int64)).tolist()
+    here, closing = torch.zeros_like(later), torch.zeros_like(later)
+    for begin, end in pairwise([0, *cuts, edges]):
+        count, number = later[begin:end], torch.arange(begin, end, device=pairs.device)
+        one = torch.repeat_interleave(number, count)
+        other = torch.repeat_interleave(number + 1 - before[begin:end] + before[begin], count)
+        other += torch.arange(len(other), device=pairs.device)
+        wanted = head[one] * num_nodes + head[other]
+        place = torch.searchsorted(keys, wanted).clamp_(max=edges - 1)
+        closed = keys[place] == wanted
+        for counts, found in ((here, one[closed]), (here, other[closed]), (closing, place[closed])):
+            counts.index_add_(0, found, torch.ones_like(found))  # whole numbers: in any order
+    return closing.index_add_(0, order, here)
+
+
+def signed_sums(low: Tensor, high: Tensor, root: Tensor, word: int, num_nodes: int, columns: int) -> Tensor:
+    """``Dᵀ (root · signs)`` of random signs ``[M, columns]``, ``[num_nodes, columns]``, for at most 64 columns.
+
+    D is the incidence matrix: an edge adds to its lower end what it takes from the higher one. The signs are the bits
+    of SplitMix64's words, of which each edge has one: a pure function of ``word`` and of the edge's place.
+    """
+    shifts, out = torch.arange(columns, device=low.device), root.new_zeros((num_nodes, columns))
+    for begin in range(0, len(low), PIECE):
+        part = slice(begin, begin + PIECE)
+        places = torch.arange(begin + 1, begin + 1 + len(low[part]), device=low.device) * signed(GOLDEN)
+        bits = mix_tensor(places + word)[:, None] >> shifts
+        values = torch.where(bits & 1 == 1, root[part, None], -root[part, None])
+        out.index_add_(0, low[part], values).index_add_(0, high[part], values, alpha=-1)
+    return out
+
+
+def squared_differences(low: Tensor, high: Tensor, x: Tensor) -> Tensor:
+    """``‖x_i − x_j‖²`` of each edge (i, j), ``[M]``, for x ``[N, k]``."""
+    pieces = zip(low.split(PIECE), high.split(PIECE), strict=True)
+    return torch.cat([(x[one] - x[other]).square_().sum(dim=1) for one, other in pieces])
