@@ -26,7 +26,7 @@ from tadropedge.spectrum.twins import System
 # The largest part, in nodes, that each method inverts; larger ones are sketched.
 METHODS: dict[str, float] = {"auto": 4_096, "exact": np.inf, "sketch": DENSE_NODES}
 COLUMNS = 32  # right-hand sides drawn together
-SLICE = 8  # and solved together on a CPU: more of them would not fit into its cache
+SLICE = 16  # and solved together on a CPU: products read the matrix less often, vectors stay small
 MOST_STEPS = 1_000  # of conjugate gradients
 SOLVED = 0.0125  # error of the solves of a sketch, in energy, as a share of the error that was asked for
 WIDEST = 1e8  # ratio of edge weights in one part up to which solves of a sketch can be trusted
