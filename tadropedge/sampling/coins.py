@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 
 from tadropedge.operators.kernels import kernels
-from tadropedge.operators.kernels.reference import coins_of
-from tadropedge.operators.kernels.words import GOLDEN, Seed, mix_tensor, signed
+from tadropedge.operators.kernels.words import GOLDEN, Seed, coins_of, mix_tensor, signed
 
 FOREST = 1_000_000  # what is added to a stream for the forests of its masks
 RELATION = 2**32  # what is added to a stream for each relation of a graph after the first

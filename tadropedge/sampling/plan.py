@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,7 +15,9 @@ from tadropedge.errors import TadropedgeError
 from tadropedge.graph import Graph
 from tadropedge.operators.kernels.words import Seed
 from tadropedge.sampling.coins import sample
-from tadropedge.sampling.forest import Forest
+
+if TYPE_CHECKING:
+    from tadropedge.sampling.forest import Forest
 
 SLACK = 1e-7  # relative rounding error of a sum of probabilities, some of which were float32 before
 
@@ -73,6 +76,8 @@ class Plan:
     @cached_property
     def forest(self) -> Forest:
         """The spanning forests of the graph, after a check that the expected number of kept edges Σ p covers one."""
+        from tadropedge.sampling.forest import Forest  # few masks need one
+
         if self.graph is None:
             raise TadropedgeError("connected needs the graph: give graph=", argument="connected")
         forest, edges = Forest(self.graph), self.graph.num_edges

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tadropedge.operators.kernels.words import GOLDEN, Dropout, Seed, draw_key, mix_tensor, signed
+from tadropedge.operators.kernels.words import GOLDEN, Dropout, Seed, coins_of, draw_key, mix_tensor, signed
 from tadropedge.operators.pattern import Csr, Pattern, Scales
 
 WEDGES = 2**23  # pairs of edges that are looked at together
@@ -28,12 +28,6 @@ def coins(keys: Tensor, seed: Seed, epoch: Seed, prob: Tensor, stream: int = 0) 
     """
     limit = ((prob - 0.5) * 2.0**53).ceil().to(torch.int64)
     return coins_of(keys, seed, epoch, stream) < limit
-
-
-def coins_of(keys: Tensor, seed: Seed, epoch: Seed, stream: int) -> Tensor:
-    """The upper 53 bits of ``a · h + b``, with a sign: int64 ``[..., M]``."""
-    multiplier, offset = draw_key(seed, epoch, stream, keys.device)
-    return torch.add(offset, keys * multiplier) >> 11
 
 
 def draw_keys(seeds: Tensor, epoch: Tensor, stream: int) -> tuple[Tensor, Tensor]:

@@ -71,6 +71,12 @@ def key_of_draw(seed: int, epoch: int, stream: int) -> tuple[int, int]:
     return signed(mix((state + GOLDEN) & MASK) | 1), signed(mix((state + 2 * GOLDEN) & MASK))
 
 
+def coins_of(keys: Tensor, seed: Seed, epoch: Seed, stream: int) -> Tensor:
+    """The upper 53 bits of ``a · h + b``, with a sign: int64 ``[..., M]``."""
+    multiplier, offset = draw_key(seed, epoch, stream, keys.device)
+    return torch.add(offset, keys * multiplier) >> 11
+
+
 def mix(word: int) -> int:
     """SplitMix64's finaliser: a one-to-one scramble of 64-bit words.
 
