@@ -1,5 +1,6 @@
 """``python -m experiments.paper ITEM… [--preset quick|paper] [--out FOLDER]``."""
 
+import sys
 from pathlib import Path
 
 from experiments.frame import main
@@ -19,6 +20,11 @@ from experiments.paper import (  # noqa: F401
     variance,
     weights,
 )
+from tadropedge import TadropedgeError
 
 if __name__ == "__main__":
-    main(Path(__file__).with_name("claims.toml"))
+    try:
+        main(Path(__file__).with_name("claims.toml"))
+    except TadropedgeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
