@@ -9,9 +9,8 @@
 
 Ways of training are no ways of dropping, so a :class:`~tadropedge.Dropping` knows nothing of them:
 
-* ``finish``: the last fifth of the epochs sees the whole graph. At a budget of a tenth the others cost a sixth of an
-  epoch (GCN) to a thirteenth (GAT) on dense graphs; of no edges at all (``dropedge@0:finish``) an MLP is trained first,
-  as in MLPInit (Han et al., ICLR 2023);
+* ``finish``: the last fifth of the epochs sees the whole graph. With few edges the others are cheap on
+  dense graphs; with none at all (``dropedge@0:finish``) an MLP is trained first, as in MLPInit (Han et al., ICLR 2023);
 * ``consistent``: several subgraphs are drawn in each step, and their predictions are asked to agree on all nodes; its
   formula, sources and cost stand with ``Consistency`` in :mod:`tadropedge.lab.training.objective`;
 * ``sharpen``: the same loss with one draw;

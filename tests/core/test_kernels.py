@@ -3,18 +3,15 @@
 The interpreter is chosen by ``TRITON_INTERPRET``, which must be set before triton is imported: so in another process.
 """
 
-import importlib.util
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 from itertools import product
-from pathlib import Path
 
+import interpreter
 import pytest
 import torch
 
-import tadropedge
 from tadropedge.operators.kernels import reference, runs_kernels
 from tadropedge.operators.kernels.words import GOLDEN, MASK, draw_key, mix, pair_keys, signed
 from tadropedge.operators.product import sparse_product
@@ -104,25 +101,9 @@ def check_all(device):
     check_products(device)
 
 
-def interpreter_is_missing():
-    """Why the kernels cannot be run here, or nothing."""
-    if importlib.util.find_spec("triton") is None:
-        return "triton is not installed"
-    triton, numpy = (tuple(map(int, version(name).split(".")[:2])) for name in ("triton", "numpy"))
-    if triton < (3, 7) and numpy >= (2, 4):  # github.com/triton-lang/triton/issues/9171
-        return "the interpreter of triton before 3.7 converts arrays to numbers in a way that NumPy 2.4 refuses"
-    return ""
-
-
-@pytest.mark.skipif(bool(interpreter_is_missing()), reason=interpreter_is_missing())
+@interpreter.needed
 def test_kernels_in_the_interpreter():
-    here, package = Path(__file__).resolve().parent, Path(tadropedge.__file__).resolve().parents[1]
-    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": f"{package}{os.pathsep}{here}"}
-    script = "import test_kernels; test_kernels.check_all('cpu'); print('agreed')"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.stdout.strip() == "agreed", done.stderr
+    interpreter.check_all_of(__file__)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
