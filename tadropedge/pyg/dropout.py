@@ -38,8 +38,8 @@ def dropout_edge(
         force_undirected: draw for the arcs (i, j) with i ≤ j, then return each kept one in both directions.
         training: ``False`` keeps everything.
         generator: draw from this one and not from torch's own.
-        seed: draw by coins and not from a generator.
-        epoch: which draw of the seed.
+        seed: draw by coins and not from a generator: the same mask at every call of one epoch.
+        epoch: which draw of the seed; move it on at every step.
 
     Returns:
         The kept arcs ``[2, A']``, and the mask ``[A]`` of them, or under ``force_undirected`` their numbers ``[A']``.

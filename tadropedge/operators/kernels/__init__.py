@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 COMPILED = (torch.bool, torch.float32, torch.float64)  # number types of the CPU's kernels
-REFERENCE = "TADROPEDGE_REFERENCE_KERNELS"  # set to 1, this variable of the environment turns compiled kernels off
+REFERENCE = "TADROPEDGE_REFERENCE_KERNELS"  # set to 1, this variable turns numba's kernels off
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # which triton reads when it is imported
 
 
