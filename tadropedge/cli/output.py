@@ -40,7 +40,9 @@ def show(document: object, as_json: bool, parts: Iterable[str | Table]) -> None:
         if isinstance(part, str):
             print("\n".join(_wrapped(line, console.width) for line in part.split("\n")))
         else:
-            console.print(part)
+            with console.capture() as table:  # printed as the rest is: rich itself ends the process on a closed pipe
+                console.print(part)
+            print(table.get(), end="")
 
 
 def columns() -> int:

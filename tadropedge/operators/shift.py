@@ -110,6 +110,8 @@ class ShiftOperator:
                 raise TadropedgeError(
                     f"the batch axes {list(self.batch)} of the shift operator and {list(x.shape[:-2])} of x do not fit"
                 ) from None
+        if batch.numel() == 0:  # no subgraph, which kernels do not ask
+            return x.new_zeros((*batch, *x.shape[-2:]))
         signals = _as_rows(x, batch, 2)
         if self.dtype == x.dtype and not self._learns and (batch == self.batch or self.batch.numel() == 1):
             product: Tensor = _Product.apply(signals, self)  # type: ignore[no-untyped-call]

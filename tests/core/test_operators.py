@@ -294,3 +294,10 @@ def test_bad_input_is_one_line(name):
 def test_bad_probabilities_of_unbiased_operators(prob, message):
     with pytest.raises(TadropedgeError, match=message):
         shift_operator(path(3), torch.ones(2, 2, dtype=torch.bool), unbiased=torch.tensor(prob))
+
+
+def test_a_batch_of_no_subgraphs_is_an_empty_product():
+    graph = path(4)
+    none = shift_operator(graph, torch.ones((0, 3), dtype=torch.bool))
+    assert (none @ torch.ones(4, 2)).shape == (0, 4, 2)
+    assert (shift_operator(graph) @ torch.ones(0, 4, 2)).shape == (0, 4, 2)
